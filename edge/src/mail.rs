@@ -113,7 +113,6 @@ impl Mail {
     }
 }
 
-/// Builds the email with the confirmation link.
 pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your email address", portal_url)
         .text(format!("Someone, hopefully you, signed up for rcpt with {recipient}. Confirm that it's you:"))
@@ -124,8 +123,8 @@ pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
         )
 }
 
-/// Like [`confirm`], after a second registration. One of the registrations may be a stranger's,
-/// whose password the link must not confirm silently.
+/// After a second registration. One of the registrations may be a stranger's, whose password the link must not confirm
+/// silently.
 pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your email address", portal_url)
         .text(format!(
@@ -136,8 +135,7 @@ pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> 
         .text("This link expires in 24 hours and works once. If you didn't sign up, ignore this email.")
 }
 
-/// Builds the email sent instead of a confirmation if the address has an account, which the HTTP response doesn't
-/// reveal.
+/// Instead of a confirmation if the address has an account, which the HTTP response doesn't reveal.
 pub fn already_registered(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("You already have an account", portal_url)
         .text(format!(
@@ -149,8 +147,8 @@ pub fn already_registered(recipient: &str, portal_url: &str, opt_out_token: &str
         .with_opt_out(opt_out_token)
 }
 
-/// Like [`already_registered`], if another spelling of the mailbox has an account. The email doesn't name that
-/// spelling: the account's owner knows it, and a reader who isn't the owner learns nothing about the account.
+/// If another spelling of the mailbox has an account. The email doesn't name that spelling: the account's owner knows
+/// it, and another reader learns nothing.
 pub fn another_spelling(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("You already have an account", portal_url)
         .text(format!(
@@ -165,7 +163,6 @@ pub fn another_spelling(recipient: &str, portal_url: &str, opt_out_token: &str) 
         .with_opt_out(opt_out_token)
 }
 
-/// Builds the email to an account's new address, with the link that confirms it.
 pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your new email address", portal_url)
         .text(format!(
@@ -179,7 +176,7 @@ pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) ->
         )
 }
 
-/// Builds the email to the old address after a change. It has no link, and doesn't name the new address.
+/// To the old address after a change: no link, and not the new address.
 pub fn address_changed_away(portal_url: &str) -> Mail {
     Mail::new("Your account has a new email address", portal_url).text(
         "The change of your rcpt account's address has taken effect, and emails about it go to the new one now. This is the \
@@ -187,7 +184,6 @@ pub fn address_changed_away(portal_url: &str) -> Mail {
     )
 }
 
-/// Builds the email with the reset link.
 pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Set a new password", portal_url)
         .text(format!(
@@ -201,8 +197,7 @@ pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
         )
 }
 
-/// Builds the email sent instead of a reset link if the address has no account. The HTTP response doesn't reveal that;
-/// the mailbox's owner may have registered with another address.
+/// Instead of a reset link if the address has no account. The mailbox's owner may have registered with another address.
 pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("There is no account with this address", portal_url)
         .text(format!(
@@ -215,7 +210,6 @@ pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mai
         .with_opt_out(opt_out_token)
 }
 
-/// Builds the email that confirms a deletion to the account's former address.
 pub fn deleted(portal_url: &str, event: &AccountEvent) -> Mail {
     Mail::new("Your account has been deleted", portal_url)
         .text(
@@ -227,7 +221,7 @@ pub fn deleted(portal_url: &str, event: &AccountEvent) -> Mail {
         .button("Create a new account", format!("{portal_url}/register"))
 }
 
-/// Builds the email about the account's current plan, which ends at `until` (Unix seconds) if it is set.
+/// About the account's current plan, which ends at `until` (Unix seconds) if it is set.
 pub fn plan_changed(portal_url: &str, plan: &str, until: Option<i64>) -> Mail {
     let end = until.and_then(format_time).map(|end| format!(", until {end}")).unwrap_or_default();
     Mail::new("Your plan has changed", portal_url)
@@ -235,14 +229,11 @@ pub fn plan_changed(portal_url: &str, plan: &str, until: Option<i64>) -> Mail {
         .button("See what it allows", format!("{portal_url}/overview"))
 }
 
-/// Time and place of an event in an account.
 #[derive(Debug, Clone, Default)]
 pub struct AccountEvent {
-    /// Time in Unix seconds.
     pub at: i64,
     /// For example "Firefox on Linux".
     pub browser: String,
-    /// Two letters; empty if unknown.
     pub country: String,
 }
 

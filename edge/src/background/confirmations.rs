@@ -7,9 +7,6 @@ use crate::{
 };
 
 /// Makes the accounts of registrations that are entered.
-///
-/// # Errors
-/// [`Error::unavailable`] when the first database fails.
 pub async fn finish(databases: &Databases) -> Result<(), Error> {
     for entered in registrations::interrupted(databases.directory()).await? {
         let finished = registrations::finish(databases, &entered, None, clock::now()).await;

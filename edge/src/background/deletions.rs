@@ -16,9 +16,6 @@ use crate::{
 };
 
 /// Removes every row of these closed accounts from the directory.
-///
-/// # Errors
-/// [`Error::unavailable`] when the directory fails; the scheduled run tries again.
 pub async fn forget(
     databases: &Databases,
     secrets: &KeyRing,
@@ -31,9 +28,6 @@ pub async fn forget(
 
 /// Begins the deletions by operators that are due; repeats the directory's step for accounts that were closed within a
 /// day, and continues deletions of more rows than a step removes.
-///
-/// # Errors
-/// [`Error::unavailable`] when a database fails.
 pub async fn finish(
     databases: &Databases,
     secrets: &KeyRing,

@@ -13,13 +13,9 @@ use crate::{
     },
 };
 
-/// Changes handled per run and database.
 const CHANGES_MAX: u64 = 50;
 
 /// Continues the changes of a database that are due, and once more makes the directory equal a day after each.
-///
-/// # Errors
-/// [`Error::unavailable`] when the database fails.
 pub async fn finish(app: &App, database: &Database) -> Result<(), Error> {
     for change in email_changes::claim(database, CHANGES_MAX).await? {
         if let Err(error) = advance(app, database, change).await {

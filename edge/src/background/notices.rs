@@ -44,9 +44,6 @@ async fn tell(
 
 /// Sends at most a given number of due emails, of one account or a whole database. An email that
 /// can't be sent stays due. Returns the number of attempts.
-///
-/// # Errors
-/// [`Error::unavailable`] when the database fails.
 pub async fn send(
     app: &App,
     database: &Database,
@@ -58,7 +55,6 @@ pub async fn send(
     for notice in due {
         let delivery = match mail(app, database, &notice).await? {
             Some(mail) => app.mailer.send(mail.to(&notice.email, app.config.site.contact())).await,
-            // Nothing is left to announce.
             None => Ok(()),
         };
         match delivery {

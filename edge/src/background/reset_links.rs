@@ -31,7 +31,6 @@ use crate::{
     },
 };
 
-/// Maximum number of emails per run.
 const MAILS_MAX: u64 = 50;
 
 /// Sends a stored email after the response. If it can't be sent, the attempt is refunded, so that
@@ -91,9 +90,6 @@ async fn exempt(app: &App, address: &AccountAddress) -> Result<(), Error> {
 }
 
 /// Sends the due emails.
-///
-/// # Errors
-/// [`Error::unavailable`] when the directory fails.
 pub async fn send(app: &App) -> Result<(), Error> {
     for due in mail_due::claim(app.databases.directory(), MAILS_MAX, clock::now()).await? {
         deliver(app, &due).await;

@@ -49,7 +49,6 @@ pub struct EndedScanData {
 }
 
 impl WebhookEvent {
-    /// Builds the event for the end of a scan.
     pub fn of_end(event: AnnouncedScan) -> Self {
         let data = EndedScanData {
             id: event.scan_id,
@@ -63,7 +62,6 @@ impl WebhookEvent {
         Self { kind: event.kind, timestamp, data: EventData::StoredScan(data) }
     }
 
-    /// Builds the event of a test delivery.
     pub fn of_test(now: u64) -> Self {
         let data = EventData::Nothing {};
         Self { kind: "webhook.test".to_owned(), timestamp: date_time(now), data }

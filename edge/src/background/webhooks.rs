@@ -20,8 +20,7 @@ const CONNECTIONS_MAX: u32 = 6;
 /// Seconds after which a run starts no further deliveries.
 const RUN_S: u64 = 15;
 
-/// Delivers a few webhooks of each database in turn, until none is due or the time is over. Endpoints whose last
-/// delivery succeeded come first.
+/// Delivers until none is due or the time is over. Endpoints whose last delivery succeeded come first.
 pub async fn run(app: &App, turn: u64) {
     let until = clock::now().saturating_add(RUN_S);
     for failing in [false, true] {
@@ -50,9 +49,6 @@ async fn round(app: &App, database: &Database, failing: bool) -> Result<usize, E
 }
 
 /// Delivers one webhook of an account, unless its endpoint failed last time: such a webhook waits for the next run.
-///
-/// # Errors
-/// [`Error::unavailable`] when the database fails.
 pub async fn deliver_at_once(app: &App, account: AccountId) -> Result<(), Error> {
     let database = app.databases.of(account)?;
     for due in webhooks::claim(database, Some(account), false, 1, clock::now()).await? {
@@ -76,8 +72,7 @@ async fn deliver(app: &App, database: &Database, due: &DueDelivery) {
     }
 }
 
-/// Where an account's events go, and the names of the secrets that sign them: the current one, and the previous one or
-/// an empty name.
+/// Where an account's events go, and the names of the secrets that sign them; the previous one may be empty.
 pub struct Endpoint<'a> {
     pub account: AccountId,
     pub url: &'a str,

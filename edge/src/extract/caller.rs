@@ -75,9 +75,6 @@ pub fn any_key(config: &Config, headers: &HeaderMap) -> Option<ApiKey> {
 }
 
 /// Rejects a key or session that this isolate knows to be invalid.
-///
-/// # Errors
-/// [`Error::invalid_api_key`] or [`Error::invalid_session`].
 pub fn still_good(app: &App, caller: Caller) -> Result<(), Error> {
     match app.refusals.refusal_of(caller, clock::now()) {
         Some(Refusal::Dead) => Err(caller.proof.to_error()),
@@ -87,9 +84,6 @@ pub fn still_good(app: &App, caller: Caller) -> Result<(), Error> {
 
 /// Protects the storage from floods by one caller and by all keys or all sessions of an account.
 /// Checks have their own shield.
-///
-/// # Errors
-/// [`Error::throttled`]; or the error of a caller whose key or session is known to be invalid.
 pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
     still_good(app, caller)?;
     let wider = caller.wider_party();
@@ -134,8 +128,8 @@ fn note_use(app: &Arc<App>, context: &RequestContext) {
     });
 }
 
-/// Runs after every request on any route. Records a session's first use. Remembers in this
-/// isolate that a genuine key or session has ended: the next call with it needs no query.
+/// Runs after every request on any route. Records a session's first use, and remembers in this isolate that a genuine
+/// key or session has ended.
 pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let header_names = [API_KEY_HEADER, header::AUTHORIZATION];
     let credentials =

@@ -25,11 +25,9 @@ use crate::{
     meter,
 };
 
-/// The network of a client that has passed the shield. A handler that extracts it isn't run for
-/// clients with too many requests.
+/// The network of a client that has passed the shield: clients with too many requests don't reach the handler.
 #[derive(Debug, Clone)]
 pub struct ClientNetwork {
-    /// Keyed hash of the network.
     network: String,
     /// Keyed hash of the site (/48) of an IPv6 network; otherwise `None`.
     site: Option<String>,
@@ -38,7 +36,6 @@ pub struct ClientNetwork {
 /// Header with the client's address, set by Cloudflare on every request; a client can't forge it.
 pub const HEADER: HeaderName = HeaderName::from_static("cf-connecting-ip");
 
-/// The client's address if the platform sent it.
 pub fn address(headers: &HeaderMap) -> Option<IpAddr> {
     headers.get(HEADER)?.to_str().ok()?.parse().ok()
 }
@@ -67,8 +64,7 @@ impl ClientNetwork {
         Gate::new(Key::network(&self.network), app.config.throttle.network)
     }
 
-    /// The throttles for an email caused by this network: the network's, its site's, and that of all unverified or of
-    /// all verified requests.
+    /// The key takes precedence.
     pub fn mail_gates(
         &self,
         app: &App,
@@ -99,11 +95,7 @@ impl ClientNetwork {
         self.site.as_ref().unwrap_or(&self.network)
     }
 
-    /// Waits for permission to hash a password for this client. Without permission, the attempt is uncounted because it
-    /// was never evaluated.
-    ///
-    /// # Errors
-    /// Those of `HashingTurns::turn`.
+    /// Without permission, the attempt is uncounted because it was never evaluated.
     pub async fn hashing_turn(&self, app: &App, attempt: Option<&Attempt>) -> Result<Turn, Error> {
         let turn = app.hashing.turn(self.site()).await;
         if let (Err(_), Some(attempt)) = (&turn, attempt) {
@@ -112,11 +104,7 @@ impl ClientNetwork {
         turn
     }
 
-    /// Waits for permission to compare `password` with a stored hash. A password that needs two
-    /// hashes waits twice, so that it delays others no more than two passwords do.
-    ///
-    /// # Errors
-    /// As [`Self::hashing_turn`].
+    /// A password that needs two hashes waits twice, so that it delays others no more than two passwords do.
     pub async fn comparing_turn(
         &self,
         app: &App,
@@ -129,11 +117,7 @@ impl ClientNetwork {
         self.hashing_turn(app, Some(attempt)).await
     }
 
-    /// Admits and counts an attempt that costs a password hash, if neither the network's throttle
-    /// nor `key`'s rejects it.
-    ///
-    /// # Errors
-    /// [`Error::throttled`] with the seconds to wait.
+    /// Counts an attempt that costs a password hash, unless the network's throttle or `key`'s rejects it.
     pub async fn attempt(&self, app: &App, key: Key) -> Result<Attempt, Error> {
         let gates = vec![self.gate(app), Gate::new(key, app.config.throttle.account)];
         Attempt::count(app.databases.directory(), gates, clock::now()).await

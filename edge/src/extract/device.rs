@@ -15,7 +15,6 @@ pub const COUNTRY_HEADER: HeaderName = HeaderName::from_static("cf-ipcountry");
 pub struct Device {
     /// For example "Firefox on Linux".
     pub browser: String,
-    /// Two letters; empty if unknown.
     pub country: String,
 }
 

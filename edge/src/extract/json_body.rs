@@ -44,11 +44,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// Parses a JSON body.
-///
-/// # Errors
-/// [`Error::invalid_body`] with the reason. The error may quote the body: it is sent to
-/// the caller and never logged.
+/// The error may quote the body: it is sent to the caller and never logged.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     // An empty body counts as an object without members, so that the error names the missing
     // member.

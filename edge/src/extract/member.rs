@@ -27,7 +27,6 @@ use crate::{
     },
 };
 
-/// The account of a live session.
 pub struct Member {
     pub session: Session,
     pub account: StoredAccount,
@@ -44,15 +43,11 @@ impl FromRequestParts<Arc<App>> for Member {
 }
 
 impl Member {
-    /// The check for the code that is required within a session.
     pub fn second_factor(&self) -> SecondFactor<'_> {
         SecondFactor::new(&self.account, Key::code(self.account.id), StatusCode::FORBIDDEN)
     }
 
     /// Requires the password again: a session alone mustn't permit irreversible actions.
-    ///
-    /// # Errors
-    /// [`Error::wrong_password`], or [`Error::throttled`] after too many attempts.
     pub async fn check_password(
         &self,
         app: &App,
@@ -64,11 +59,8 @@ impl Member {
         check_password(app, context, client, (*id, password_hash), password).await
     }
 
-    /// The error of an action that failed because the session, two-factor authentication or the code has changed since
-    /// the account was loaded.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when a database fails.
+    /// The error of an action that failed because session, second factor or code has changed since the account was
+    /// loaded.
     pub async fn explain_failure(
         &self,
         app: &Arc<App>,
@@ -84,9 +76,6 @@ impl Member {
 
 /// Checks a password against an account's hash, behind a session or an emailed link: guesses at sign-in, which anybody can
 /// make, don't use these up.
-///
-/// # Errors
-/// [`Error::wrong_password`], or [`Error::throttled`] after too many attempts.
 pub async fn check_password(
     app: &App,
     context: &RequestContext,

@@ -37,18 +37,14 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
-    /// Time and place of this request for an email about it.
     pub fn event(&self) -> AccountEvent {
         let at = i64::try_from(clock::now()).unwrap_or_default();
         let Device { browser, country } = self.device.clone();
         AccountEvent { at, browser, country }
     }
 
-    /// The request with its `Idempotency-Key`, if it has a key. `request` is the content that a repeat must share. A test
-    /// key's is only validated: nothing that it asks is stored.
-    ///
-    /// # Errors
-    /// [`Error::invalid_idempotency_key`].
+    /// The request with its `Idempotency-Key`, if it has one. `request` is the content that a repeat must share. A test
+    /// key's is only validated: nothing is stored.
     pub fn idempotent(
         &self,
         secrets: &KeyRing,
@@ -64,7 +60,6 @@ impl RequestContext {
         Ok(is_kept.then(|| Idempotent::new(secrets, caller.account, key, request)))
     }
 
-    /// Sends the account's notices after the response.
     pub fn notify(&self, app: &Arc<App>, account: AccountId) {
         notices::soon(app, &self.deferred, account, self.event());
     }

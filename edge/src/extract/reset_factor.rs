@@ -37,12 +37,10 @@ pub struct ResetFactor {
 /// A code that fits, or the fact that none is required.
 pub struct RightResetCode {
     pub code: ResetCode,
-    /// The counted attempt, until the action is done; `None` if no code was presented.
     pub attempt: Option<Attempt>,
 }
 
 impl RightResetCode {
-    /// Uncounts the attempt, once the action is done.
     pub async fn give_back(&self, app: &App) {
         if let Some(attempt) = &self.attempt {
             attempt.give_back(app.databases.directory()).await;
@@ -53,9 +51,6 @@ impl RightResetCode {
 impl ResetFactor {
     /// Loads an account that isn't deleted. The presented code is compared, but counts nothing before
     /// [`demand`](Self::demand).
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when the database fails.
     pub async fn load(
         app: &App,
         account: AccountId,
@@ -69,7 +64,6 @@ impl ResetFactor {
         Ok(found.map(|(account, factors)| Self { account, factors, shown, recovery }))
     }
 
-    /// True while a factor counts.
     pub fn is_needed(&self) -> bool {
         self.factors.iter().any(|factor| factor.counts != 0)
     }
@@ -80,9 +74,6 @@ impl ResetFactor {
     }
 
     /// Requires a code while a factor counts, and checks a presented one. Whether it was used before doesn't matter.
-    ///
-    /// # Errors
-    /// [`Error::totp_required`], [`Error::totp_invalid`] or [`Error::throttled`].
     pub async fn demand(
         &self,
         app: &Arc<App>,

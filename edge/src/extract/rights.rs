@@ -25,16 +25,12 @@ const RIGHTS: &[(Method, &str, &[Right])] = &[
     (Method::POST, "/v1/guard/decide", &[Right::Guard, Right::Sandbox]),
 ];
 
-/// Method and path of each operation that keys may call.
 #[cfg(test)]
 pub fn operations() -> impl Iterator<Item = (&'static Method, &'static str)> {
     RIGHTS.iter().map(|(method, path, _)| (method, *path))
 }
 
 /// Rejects a key that has expired at `now` (Unix seconds) or may not call this operation.
-///
-/// # Errors
-/// [`Error::key_expired`], [`Error::test_key`] or [`Error::missing_right`].
 pub fn demand(key: ApiKey, method: &Method, path: &str, now: u64) -> Result<(), Error> {
     if key.is_expired(now) {
         return Err(Error::key_expired());

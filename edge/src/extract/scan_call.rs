@@ -12,14 +12,10 @@ use crate::{
     limits::shield::Shield,
 };
 
-/// A call of `/v1/scans`, `/v1/scans/{id}/…` or `/v1/events`.
 pub struct ScanCall {
     pub caller: Caller,
-    /// Time of the call in Unix seconds.
     pub now: u64,
-    /// Empty if the path has no id.
     pub id: String,
-    /// Empty if the path has no part.
     pub part: String,
     query: String,
     pub accept: String,

@@ -21,10 +21,8 @@ use crate::{
     },
 };
 
-/// Verifies the second factor of an account.
 pub struct SecondFactor<'a> {
     account: &'a StoredAccount,
-    /// Key of the throttle that counts attempts.
     key: Key,
     /// Status for a missing or wrong code: 401 at sign-in, 403 within a session.
     status: StatusCode,
@@ -43,9 +41,6 @@ impl<'a> SecondFactor<'a> {
     }
 
     /// Requires a current code or an unused recovery code. No code is required while two-factor is off.
-    ///
-    /// # Errors
-    /// [`Error::totp_required`], [`Error::totp_invalid`] or [`Error::throttled`].
     pub async fn demand(
         &self,
         app: &Arc<App>,
@@ -81,9 +76,6 @@ impl<'a> SecondFactor<'a> {
     }
 
     /// Counts a wrong code and returns its error.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when the database fails.
     pub async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
         let database = app.databases.of(self.account.id)?;
         two_factor::count_wrong_code(database, self.account.id, &context.event()).await?;
@@ -91,8 +83,8 @@ impl<'a> SecondFactor<'a> {
         Ok(Error::totp_invalid(self.status))
     }
 
-    /// Completes an accepted code: uncounts the attempt, notifies the owner of a used recovery
-    /// code, and renews an outdated seal. A failure in these steps doesn't undo the action.
+    /// Uncounts the attempt, notifies the owner of a used recovery code, and renews an outdated seal. A failure here
+    /// doesn't undo the action.
     pub async fn complete(&self, app: &Arc<App>, context: &RequestContext, right: RightCode) {
         if let Some(attempt) = &right.attempt {
             attempt.give_back(app.databases.directory()).await;
@@ -109,9 +101,6 @@ impl<'a> SecondFactor<'a> {
 
     /// The error of an action that failed because the account has changed since it was read. `now` is the account's
     /// current state; the error is `otherwise` if neither two-factor nor the code was the reason.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when a database fails.
     pub async fn explain_failure(
         &self,
         app: &Arc<App>,

@@ -18,7 +18,6 @@ const SITE_DIVISOR: u64 = 2;
 /// Longest expected wait of a request in the common queue, in milliseconds.
 const PATIENCE_MS: u64 = 10_000;
 
-/// The queue of this isolate's hashes.
 #[derive(Debug)]
 pub struct HashingTurns {
     /// Milliseconds between two hashes.
@@ -36,11 +35,7 @@ impl HashingTurns {
         Self { every, next: Mutex::default(), permitted_hashes: AtomicU64::new(0), sites }
     }
 
-    /// Waits until this site may hash a password.
-    ///
-    /// # Errors
-    /// [`Error::throttled`] when too many requests of the site are waiting,
-    /// [`Error::unavailable`] when too many are waiting in total.
+    /// Waits until this site may hash a password; fails when too many requests of the site, or in total, are waiting.
     pub async fn turn(&self, site: &str) -> Result<Turn, Error> {
         self.sites.turn(site).await?;
         let refused = || Error::unavailable("too many passwords to hash");

@@ -12,7 +12,6 @@ const PATIENCE_MS: u64 = 5_000;
 /// Largest number of parties whose buckets haven't drained.
 const PARTIES_MAX: usize = 10_000;
 
-/// Leaky buckets, one for each party.
 #[derive(Debug)]
 pub struct Pace {
     /// Milliseconds between two requests of a party.
@@ -28,10 +27,7 @@ impl Pace {
         Self { interval, burst, buckets: isolate::Map::new(PARTIES_MAX) }
     }
 
-    /// Waits until the party's next request may start.
-    ///
-    /// # Errors
-    /// [`Error::throttled`] when too many of the party's requests are waiting.
+    /// Waits until the party's next request may start; fails when too many are waiting.
     pub async fn turn(&self, party: &str) -> Result<(), Error> {
         let wait = self.wait(party, clock::now_ms());
         pause(wait.ok_or_else(|| Error::throttled(PATIENCE_MS / 1000))?).await;

@@ -7,7 +7,6 @@ use utoipa::ToSchema;
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
-/// Allowance that an unlimited plan reports.
 pub const UNLIMITED: i64 = 2_147_483_647;
 
 /// A UTC day, counted from 1970-01-01.
@@ -15,7 +14,6 @@ pub const UNLIMITED: i64 = 2_147_483_647;
 pub struct Day(u64);
 
 impl Day {
-    /// The day of `now` (Unix seconds).
     pub const fn of(now: u64) -> Self {
         Self(now / SECONDS_PER_DAY)
     }
@@ -24,13 +22,11 @@ impl Day {
         self.0
     }
 
-    /// 00:00 UTC of the next day, when the allowances reset.
     pub fn resets_at(self) -> DateTime<Utc> {
         date_time(self.0.saturating_add(1).saturating_mul(SECONDS_PER_DAY))
     }
 }
 
-/// Converts Unix seconds to the API's date type.
 pub fn date_time(seconds: u64) -> DateTime<Utc> {
     let time = i64::try_from(seconds).ok().and_then(|s| DateTime::from_timestamp(s, 0));
     time.unwrap_or(DateTime::<Utc>::MAX_UTC)
@@ -52,12 +48,9 @@ pub struct QuotaUsage {
     pub checks_used: i64,
     /// Remaining welcome checks, minus live leases on them.
     pub welcome_left: i64,
-    /// Size of the plan's grant of welcome checks.
     pub welcome_checks: i64,
     pub scan_credits: i64,
-    /// Scans charged to today's allowance.
     pub scans_used: i64,
-    /// Largest number of addresses in one scan.
     pub scan_size: i64,
     pub total_scans: i64,
     pub completed_scans: i64,

@@ -23,7 +23,6 @@ impl Rule {
         Self { burst: (attempts / 2).max(1), interval: (DAY_S / attempts).max(1) }
     }
 
-    /// Allows one attempt a day.
     pub const DAILY: Self = Self { burst: 1, interval: DAY_S };
 
     /// The bucket's capacity without its reserve, which is a third.
@@ -54,7 +53,6 @@ impl Gate {
         Self { key, rule, reserve: None }
     }
 
-    /// Seconds from `now` until a rejected attempt fits.
     pub fn wait(&self, drained_at: u64, now: u64) -> u64 {
         let Rule { burst, interval } = self.rule;
         let full = now.saturating_add(burst.saturating_sub(1).saturating_mul(interval));
@@ -63,8 +61,7 @@ impl Gate {
         Rule { burst, interval }.wait(drained_at, now)
     }
 
-    /// Reserves a third of the capacity for parties without an attempt in the last day; `party` is
-    /// the current one.
+    /// `party` is the current one.
     #[must_use]
     pub fn reserved_for(self, party: Key) -> Self {
         Self { reserve: Some(Box::new(Self::new(party, Rule::DAILY))), ..self }
@@ -103,37 +100,30 @@ impl Key {
         Self([kind, ":", what].concat())
     }
 
-    /// Counts all requests of one network that cost a hash or an email.
     pub fn network(network_hash: &str) -> Self {
         Self::of("network", network_hash)
     }
 
-    /// Counts sign-ins to the account of an address, whether or not it exists.
     pub fn sign_in(mailbox_hash: &str) -> Self {
         Self::of("sign-in", mailbox_hash)
     }
 
-    /// Counts emails of one kind to an address.
     pub fn mail(purpose: MailPurpose, mailbox_hash: &str) -> Self {
         Self::of(purpose.names()[0], mailbox_hash)
     }
 
-    /// Counts emails of one kind caused by a network, or by all networks of a site.
     pub fn mails_of_network(purpose: MailPurpose, network_hash: &str) -> Self {
         Self::of(purpose.names()[1], network_hash)
     }
 
-    /// Counts a site's first email of one kind within a day.
     pub fn first_mail_of_site(purpose: MailPurpose, site_hash: &str) -> Self {
         Self::of(purpose.names()[2], site_hash)
     }
 
-    /// Counts all emails of one kind, except those verified by Turnstile.
     pub fn all_mails(purpose: MailPurpose) -> Self {
         Self(purpose.names()[3].to_owned())
     }
 
-    /// Counts all emails of one kind whose requests were verified by Turnstile.
     pub fn all_verified_mails(purpose: MailPurpose) -> Self {
         Self(["verified-", purpose.names()[3]].concat())
     }
@@ -143,7 +133,6 @@ impl Key {
         Self::of("exempt-reset-mail", mailbox_hash)
     }
 
-    /// Counts the exempt reset links of all accounts.
     pub fn all_exempt_reset_mails() -> Self {
         Self("all-exempt-reset-mails".to_owned())
     }
@@ -158,7 +147,6 @@ impl Key {
         Self::of("former", mailbox_hash)
     }
 
-    /// Counts two-factor codes entered after an account's password.
     pub fn code(account: AccountId) -> Self {
         Self::of("code", &account.to_string())
     }
@@ -174,17 +162,14 @@ impl Key {
         Self::of("password", &account.to_string())
     }
 
-    /// Counts changes of an account's address.
     pub fn email_change(account: AccountId) -> Self {
         Self::of("email-change", &account.to_string())
     }
 
-    /// Counts changes by one operator.
     pub fn operator(person: &str) -> Self {
         Self::of("operator", person)
     }
 
-    /// Counts exports of an account's data.
     pub fn export(account: AccountId) -> Self {
         Self::of("export", &account.to_string())
     }

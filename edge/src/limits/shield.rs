@@ -20,10 +20,7 @@ impl Shield {
     /// Length of a period for checks, in seconds.
     pub const CHECK_PERIOD_S: u64 = 10;
 
-    /// Finds the rate limit bindings by name with `limiter`.
-    ///
-    /// # Errors
-    /// Those of `limiter`.
+    /// Finds the rate limit bindings by name.
     pub fn new<E>(limiter: impl Fn(&str) -> Result<Limiter, E>) -> Result<Self, E> {
         Ok(Self {
             network: limiter("SHIELD")?,
@@ -35,7 +32,7 @@ impl Shield {
         })
     }
 
-    /// True if an anonymous request is admitted for this network and, for IPv6, for its site (/48).
+    /// For IPv6, the site (/48) must be admitted too.
     pub async fn admits_network(&self, network: &str, site: Option<&str>) -> bool {
         let is_admitted = self.network.admits(network).await;
         match site.filter(|_| is_admitted) {
@@ -44,7 +41,6 @@ impl Shield {
         }
     }
 
-    /// True if a request of this party, a session or a version of a key, is admitted.
     pub async fn admits_account(&self, party: &str) -> bool {
         self.account.admits(party).await
     }
@@ -59,7 +55,6 @@ impl Shield {
         self.test_keys.admits(account).await
     }
 
-    /// True if a check of this account is admitted.
     pub async fn admits_check(&self, account: &str) -> bool {
         self.checks.admits(account).await
     }

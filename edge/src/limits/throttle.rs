@@ -43,7 +43,6 @@ struct BucketRow {
     drained_at: u64,
 }
 
-/// The gates' decision about an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     Admitted,
@@ -138,11 +137,9 @@ pub struct Attempt {
     gates: Vec<Gate>,
 }
 
-/// Outcome of counting an attempt.
 pub enum AttemptOutcome {
     Admitted(Attempt),
     Refused {
-        /// Index of the rejecting gate.
         index: usize,
         /// Seconds until the attempt fits.
         seconds: u64,
@@ -153,9 +150,6 @@ pub enum AttemptOutcome {
 
 impl Attempt {
     /// Counts an attempt at these gates.
-    ///
-    /// # Errors
-    /// [`Error::throttled`] with the seconds to wait.
     pub async fn count(directory: &Database, gates: Vec<Gate>, now: u64) -> Result<Self, Error> {
         match Self::try_count(directory, gates, now).await? {
             AttemptOutcome::Admitted(attempt) => Ok(attempt),
@@ -164,9 +158,6 @@ impl Attempt {
     }
 
     /// Counts an attempt at these gates, one after the other, up to the first that rejects it.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when the database fails.
     pub async fn try_count(
         directory: &Database,
         gates: Vec<Gate>,
@@ -178,9 +169,6 @@ impl Attempt {
     }
 
     /// Creates an attempt that isn't counted yet.
-    ///
-    /// # Errors
-    /// [`Error::internal`] without random bytes.
     pub fn new(gates: Vec<Gate>) -> Result<Self, Error> {
         Ok(Self { name: random::identifier()?, gates })
     }

@@ -2,12 +2,10 @@
 
 use super::{LANGUAGE, Paragraph};
 
-/// First line of every email's footer.
 const SENDER: &str = "rcpt checks whether an email address can receive mail.";
 
 const OPT_OUT: &str = "Don't send me this for 30 days";
 
-/// Text before the contact link.
 const QUESTIONS: &str = "Questions?";
 
 /// Colours for light and dark mode; programs without style sheets show plain HTML.

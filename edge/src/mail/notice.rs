@@ -4,7 +4,6 @@ use serde::Deserialize;
 
 use super::{AccountEvent, Mail, format_time};
 
-/// Event that an account's owner is notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
@@ -43,7 +42,6 @@ impl Notice {
         )
     }
 
-    /// The notice's name in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PasswordChanged => "password_changed",
@@ -68,8 +66,8 @@ impl Notice {
         }
     }
 
-    /// Builds the notice's email to the account's owner. The email may be up to a day late and cover
-    /// several events of one kind; `last` is the latest, if known. `stop_token` is for the link of a change that is open.
+    /// The email may be up to a day late and cover several events of one kind; `last` is the latest, if known.
+    /// `stop_token` is for the link of a change that is open.
     pub fn mail(
         self,
         portal_url: &str,
@@ -183,8 +181,7 @@ impl Notice {
     }
 }
 
-/// Builds the email for a recovery that an operator has started. The email is sent at the start and then daily until
-/// the recovery takes effect at `due_at` (Unix seconds).
+/// Sent at the start and then daily until the recovery takes effect at `due_at` (Unix seconds).
 pub fn recovery_pending(portal_url: &str, due_at: i64) -> Mail {
     let due = format_time(due_at).unwrap_or_default();
     Mail::new("Your account is being recovered", portal_url)

@@ -4,7 +4,6 @@ use rcpt_shared::Deliverability;
 
 use super::{Mail, Paragraph};
 
-/// An ended scan as listed in the owner's email.
 #[derive(Debug)]
 pub struct EndedScan {
     pub id: String,
@@ -14,7 +13,7 @@ pub struct EndedScan {
     pub by_verdict: [u32; Deliverability::ALL.len()],
 }
 
-/// Builds the email about `ended` scans, of which it lists `scans`: at least one, the latest first.
+/// `scans`, at least one, are listed, the latest first; `ended` is the number of all.
 pub fn scans_ended(portal_url: &str, scans: &[EndedScan], ended: u64) -> Mail {
     let (subject, list) = match scans {
         [only] if ended <= 1 => ("Your scan has ended", format!("/scans?id={}", only.id)),

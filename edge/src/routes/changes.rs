@@ -39,10 +39,6 @@ pub struct RecentChange {
 }
 
 impl RecentChange {
-    /// Reads the open changes of a stored account.
-    ///
-    /// # Errors
-    /// [`Error::internal`] if they can't be read.
     pub fn all(open: &str) -> Result<Vec<Self>, Error> {
         let time = |at| {
             DateTime::from_timestamp(at, 0)

@@ -55,7 +55,6 @@ pub(super) fn rights_schema() -> Schema {
         .into()
 }
 
-/// Terms that a key can have.
 pub(super) struct KeyTerms {
     pub(super) rights: Rights,
     pub(super) daily_limit: u32,

@@ -292,7 +292,6 @@ pub async fn replace(
     replaced.into_iter().next().map(Json).ok_or_else(Error::no_such_key)
 }
 
-/// Replaces one key, or all, after the password has been checked.
 async fn replaced(
     app: &Arc<App>,
     context: &RequestContext,

@@ -34,7 +34,6 @@ pub struct Passkey {
 }
 
 impl Passkey {
-    /// Describes a passkey that was just added.
     pub fn new(new: &NewPasskey<'_>) -> Self {
         Self {
             id: new.id.to_string(),

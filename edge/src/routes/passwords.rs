@@ -193,7 +193,6 @@ pub async fn show_reset(
     }))
 }
 
-/// The database, token and account of a reset link, which isn't consumed.
 async fn of_link<'a>(
     app: &'a App,
     token: &SecretString,

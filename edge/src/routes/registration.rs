@@ -111,11 +111,7 @@ pub async fn register(
     Ok((StatusCode::CREATED, Json(result)))
 }
 
-/// Rejects an address at a listed disposable domain. If the list can't be read, no address is
-/// rejected.
-///
-/// # Errors
-/// [`Error::disposable_email`].
+/// If the list of disposable domains can't be read, no address is rejected.
 pub async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<(), Error> {
     let list = app.assets.disposable_domains().await.and_then(DisposableDomains::parse);
     let domain = address.domain();
@@ -235,9 +231,6 @@ async fn hand_over(
 }
 
 /// Parses the address of an account.
-///
-/// # Errors
-/// [`Error::invalid_email`] with the reason.
 #[inline(never)]
 pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
     let address = AccountAddress::read(email).map_err(|malformed| {
@@ -250,11 +243,8 @@ pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
     Ok(address)
 }
 
-/// Rejects an address whose domain receives no mail according to DNS; mail servers aren't asked.
-/// The result is the same for everybody, because the domain is looked up before any account.
-///
-/// # Errors
-/// [`Error::no_such_domain`] or [`Error::domain_without_mail`].
+/// Rejects an address whose domain receives no mail according to DNS; mail servers aren't asked. The domain is looked
+/// up before any account, so the result is the same for everybody.
 pub async fn check_domain(app: &App, address: &AccountAddress) -> Result<(), Error> {
     let Some(url) = &app.config.dns_url else { return Ok(()) };
     let domain = address.domain();
@@ -354,18 +344,12 @@ pub async fn stop_emails(
 }
 
 /// Parses an address that is stored.
-///
-/// # Errors
-/// [`Error::internal`] when it doesn't parse.
 pub fn stored_address(email: &str) -> Result<AccountAddress, Error> {
     AccountAddress::parse(email)
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))
 }
 
 /// Checks a new password for the account of a stored address.
-///
-/// # Errors
-/// [`Error::invalid_password`] with the broken rule.
 pub async fn check_new_password(app: &App, password: &Password, email: &str) -> Result<(), Error> {
     check_rules(app, password, &stored_address(email)?).await
 }

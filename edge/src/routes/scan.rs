@@ -52,10 +52,9 @@ pub struct Scan {
 
 const RESULTS_TTL_S: u64 = 7 * 24 * 60 * 60;
 
-/// The longer of two estimates in seconds: for unchecked addresses at the pace of the last minutes, for waiting
+/// The longer of two estimates in seconds: for unchecked addresses at the pace of the last progress, for waiting
 /// addresses at our own delays. `None` if the scan isn't running, or if unchecked addresses remain and the pace is
-/// unknown. The pace is that of the scan's last progress: without any further progress the estimate shrinks, and ends
-/// when it has come to nothing.
+/// unknown.
 fn seconds_left(scan: &scans::StoredScan, now: u64) -> Option<u64> {
     if scan.state != "running" {
         return None;

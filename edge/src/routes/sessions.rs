@@ -45,9 +45,6 @@ pub struct SessionCredentials {
 
 impl SessionCredentials {
     /// The credentials of a stored session, with the account's API key.
-    ///
-    /// # Errors
-    /// [`Error::internal`] when the token can't be signed.
     pub fn of(
         app: &App,
         session: &NewSession,
@@ -66,9 +63,6 @@ impl SessionCredentials {
 }
 
 /// A new session for this account and device, to be stored.
-///
-/// # Errors
-/// [`Error::internal`] when the generator fails.
 #[inline(never)]
 pub fn new_session(app: &App, account: AccountId, device: Device) -> Result<NewSession, Error> {
     let created_at = clock::now();

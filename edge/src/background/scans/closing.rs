@@ -13,10 +13,7 @@ use crate::{
 /// Parts read in one statement: their results are a few megabytes at most.
 const PARTS_PER_STATEMENT: u32 = 10;
 
-/// Closes overdue scans of a database. A scan that fails is retried in the next run.
-///
-/// # Errors
-/// [`Error::unavailable`] when the database fails.
+/// A scan that fails is retried in the next run.
 pub async fn run(database: &Database) -> Result<(), Error> {
     let now = clock::now();
     let (created, progress) = (now.saturating_sub(LIFETIME_S), now.saturating_sub(STALLED_S));

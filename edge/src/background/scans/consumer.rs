@@ -34,7 +34,6 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     Acknowledge,
-    /// Deliver the message again later.
     Retry,
 }
 
@@ -50,7 +49,6 @@ struct Summary {
     answered: u32,
     again: usize,
     not_asked: usize,
-    /// Age of the scan in seconds.
     age_s: u64,
 }
 

@@ -19,13 +19,11 @@ use crate::{
 pub struct WaitingAddress {
     #[serde(rename = "a")]
     pub address: Address,
-    /// Positions within the part, from 0.
     #[serde(rename = "p")]
     pub positions: Vec<u16>,
     /// Number of replies from its server so far.
     #[serde(rename = "t", default)]
     pub tries: u8,
-    /// Earliest time of the next attempt, in Unix seconds.
     #[serde(rename = "d", default)]
     pub due: u64,
     /// The acceptance that stands whatever later attempts, which look for its evidence, don't learn.
@@ -42,7 +40,6 @@ pub struct MessagePosition {
     pub part: u32,
     pub slot: u32,
     pub round: u32,
-    /// Creation time of the scan, in Unix seconds.
     pub since: u64,
 }
 
@@ -58,7 +55,6 @@ impl MessagePosition {
     }
 }
 
-/// A message of the queue in its serialised form.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ScanMessage {
     #[serde(rename = "place")]
@@ -70,10 +66,6 @@ pub struct ScanMessage {
 }
 
 impl ScanMessage {
-    /// Seals the addresses.
-    ///
-    /// # Errors
-    /// [`Error::internal`] without random bytes, or if the text can't be serialised.
     pub fn seal(
         keys: &KeyRing,
         position: MessagePosition,
@@ -88,27 +80,20 @@ impl ScanMessage {
         Ok(Self { position, misses, sealed })
     }
 
-    /// Decrypts the waiting addresses.
-    ///
-    /// # Errors
-    /// [`SealError`] if the text was sealed for another position or its secret was removed.
+    /// Fails if the text was sealed for another position, or its secret was removed.
     pub fn open(&self, keys: &KeyRing) -> Result<Vec<WaitingAddress>, SealError> {
         let text = sealed::open(keys, SCANS, &self.position.about(), &self.sealed)?;
         let text = std::str::from_utf8(&text).map_err(|_| SealError)?;
         serde_json::from_slice(text.as_bytes()).map_err(|_| SealError)
     }
 
-    /// The message for the queue, to be delivered after `delay` seconds.
-    ///
-    /// # Errors
-    /// [`Error::internal`] if it can't be serialised.
+    /// To be delivered after `delay` seconds.
     pub fn outgoing(&self, delay: u64) -> Result<OutgoingMessage, Error> {
         let text = serde_json::to_string(self)
             .map_err(|_| Error::internal("a message does not serialise"))?;
         Ok(OutgoingMessage { text, delay: u32::try_from(delay).unwrap_or(u32::MAX) })
     }
 
-    /// Parses the text of a message; `None` if it's invalid.
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_slice(text.as_bytes()).ok()
     }

@@ -4,7 +4,7 @@
 use rcpt_shared::{CatchAll, Confidence, Deliverability, Malformed, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// The stored result of one position. The previous release reads it too and ignores unknown members.
+/// The stored result of one position. A reader ignores unknown members.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredResult {
     /// Position within the part.
@@ -27,12 +27,10 @@ pub struct StoredResult {
 }
 
 impl StoredResult {
-    /// Creates a result without evidence.
     pub const fn new(position: u16, status: Status, due: Option<u64>) -> Self {
         Self { position, status, due, evidence: String::new(), word: None, problem: None }
     }
 
-    /// Builds the result for a verdict of a mail server or of DNS.
     pub fn of_verdict(position: u16, verdict: &Verdict, due: Option<u64>, details: bool) -> Self {
         let mut result = Self::new(position, verdict.status, due);
         if details {
@@ -44,7 +42,6 @@ impl StoredResult {
         result
     }
 
-    /// Builds the result for a text that isn't an address.
     pub fn of_no_address(position: u16, malformed: &Malformed, details: bool) -> Self {
         let mut result = Self::new(position, Status::InvalidFormat, None);
         if details {
@@ -59,7 +56,6 @@ impl StoredResult {
         Self { position, due, ..self.clone() }
     }
 
-    /// The one-word verdict: the stored one, or else that of the evidence or the status.
     pub fn verdict(&self) -> Deliverability {
         let word_named =
             |name: &str| Deliverability::ALL.into_iter().find(|word| word.as_str() == name);
@@ -92,7 +88,7 @@ pub const COLUMNS: [&str; 11] = [
     "retry_after",
 ];
 
-/// Without details, previous releases stored nothing but the status.
+/// Without details, the word is stored only where the status doesn't imply it.
 const fn by_status(status: Status) -> Deliverability {
     match status {
         Status::Accepted => Deliverability::Deliverable,
@@ -106,7 +102,6 @@ const fn by_status(status: Status) -> Deliverability {
     }
 }
 
-/// Values of [`COLUMNS`], separated by commas.
 fn evidence(verdict: &Verdict) -> String {
     let details = verdict.details.as_deref();
     let traits = details.map(|details| details.traits.clone()).unwrap_or_default();
@@ -142,12 +137,11 @@ fn is_code(text: &str) -> bool {
     text.len() <= 11 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// The results of one message, as the JSON to store.
 pub fn to_text(results: &[StoredResult]) -> String {
     serde_json::to_string(results).unwrap_or_default()
 }
 
-/// Parses the output of [`to_text`]; returns nothing for a damaged text.
+/// Returns nothing for a damaged text.
 pub fn from_text(text: &str) -> Vec<StoredResult> {
     serde_json::from_slice(text.as_bytes()).unwrap_or_default()
 }

@@ -47,7 +47,6 @@ fn is_sandbox(address: &Address) -> bool {
     domain == "sandbox.test" || domain.ends_with(".sandbox.test")
 }
 
-/// Settings that decide when addresses are retried.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock<'a> {
     pub times: &'a RetryTimes,
@@ -110,10 +109,8 @@ impl Clock<'_> {
     }
 }
 
-/// Results that a round adds to a scan.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Gains {
-    /// Positions with a new final verdict, by status.
     pub counts: Tally<Status>,
     pub by_verdict: Tally<Deliverability>,
     /// Positions that started to wait in this round.
@@ -199,13 +196,11 @@ pub fn postponed(waiting: Vec<WaitingAddress>, now: u64, due: u64) -> Vec<Waitin
     waiting.into_iter().map(postpone).collect()
 }
 
-/// Number of positions about which no server was ever asked.
 pub fn unasked(waiting: &[WaitingAddress]) -> u32 {
     let never = waiting.iter().filter(|waiting| waiting.tries == 0);
     never.map(|waiting| u32::try_from(waiting.positions.len()).unwrap_or(u32::MAX)).sum()
 }
 
-/// The due addresses of a message.
 pub fn due_now(waiting: &[WaitingAddress], now: u64) -> Vec<WaitingAddress> {
     waiting.iter().filter(|waiting| waiting.due <= now).cloned().collect()
 }

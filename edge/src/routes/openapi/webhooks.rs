@@ -26,14 +26,12 @@ fn signature() -> String {
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// The `webhooks` of the document.
 pub fn described() -> Value {
     let events =
         EVENTS.map(|(name, summary)| (name.to_owned(), json!({ "post": event(name, summary) })));
     Value::Object(events.into_iter().collect())
 }
 
-/// The schema of an event, the body of a webhook.
 pub fn schema() -> Value {
     json!({
         "type": "object",

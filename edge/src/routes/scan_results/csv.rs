@@ -2,8 +2,6 @@
 
 use super::{ScanEvidence, ScanResult};
 
-/// Names of the columns with details; without details, only the first three and the last. New
-/// columns are added at the end.
 const HEADER: &str = "position,status,verdict,confidence,reason,operator,smtp_code,enhanced_code,\
     catch_all,disposable,role_account,free_provider,retry_after,problem,final";
 const PLAIN_HEADER: &str = "position,status,verdict,final";
