@@ -18,12 +18,10 @@ impl AccountId {
         Self(id)
     }
 
-    /// Creates an id in the database with this number.
     pub const fn new(database: u8, [a, b, c, d, e, f, g]: [u8; 7]) -> Self {
         Self(u64::from_be_bytes([database, a, b, c, d, e, f, g]))
     }
 
-    /// Number of the account's database, which never changes.
     pub const fn database(self) -> u8 {
         let [database, ..] = self.0.to_be_bytes();
         database
@@ -33,7 +31,7 @@ impl AccountId {
         self.0
     }
 
-    /// Parses an id's 16 hexadecimal digits; `None` for any other text.
+    /// `None` unless the text has 16 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let plain = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
         plain.then(|| u64::from_str_radix(text, 16).ok().map(Self))?
@@ -64,7 +62,6 @@ impl<'de> Deserialize<'de> for AccountId {
 #[serde(rename_all = "snake_case")]
 pub enum AccountState {
     Confirmed,
-    /// Closed by the operator.
     Deactivated,
 }
 
@@ -74,26 +71,20 @@ pub enum AccountState {
 pub struct AccountAddress(Address);
 
 impl AccountAddress {
-    /// # Errors
-    /// [`FormatError`] when the text is not an RFC 5321 mailbox.
+    /// Fails unless the text is an RFC 5321 mailbox.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         Address::parse(text).map(Self)
     }
 
     /// Reads what the owner typed. The text is neither trimmed nor normalised: its owner can correct it.
-    ///
-    /// # Errors
-    /// [`Malformed`], which describes the mistake.
     pub fn read(text: &str) -> Result<Self, Malformed> {
         read_bare(text).map(Self)
     }
 
-    /// The address as the person typed it; emails go to this form.
     pub fn as_given(&self) -> &str {
         self.0.as_given()
     }
 
-    /// The domain in A-labels.
     pub fn domain(&self) -> &str {
         self.0.domain()
     }
@@ -109,13 +100,12 @@ impl AccountAddress {
         self.0.local_part().starts_with('"')
     }
 
-    /// The form for comparisons, the same for equal addresses. Only ASCII letters are folded: `K` (U+212A) isn't `k`, and
-    /// may be somebody else's.
+    /// The form for comparisons. Only ASCII letters are folded: `K` (U+212A) isn't `k`, and may be somebody else's.
     pub fn folded(&self) -> String {
         self.0.normal().to_ascii_lowercase()
     }
 
-    /// The canonical mailbox, the same for all spellings that the provider treats alike.
+    /// The same for all spellings that the provider treats alike.
     pub fn mailbox(&self) -> String {
         mailbox::canonical(&self.folded())
     }

@@ -31,7 +31,6 @@ pub struct App {
     pub verdicts: VerdictCache,
     pub in_flight: InFlight,
     pub hashing: HashingTurns,
-    /// Rate of each account's requests, except checks.
     pub pace: Pace,
     pub refusals: Refusals,
     /// Sessions whose use after their first minute is recorded.

@@ -26,15 +26,12 @@ pub struct Error {
     body: Box<Body>,
     /// The allowance that is too small for the request.
     rate_limit: Option<RateLimit>,
-    /// Seconds for `Retry-After`.
     retry_after: Option<u64>,
     /// `WWW-Authenticate` of a 401: names the accepted credentials.
     challenge: Challenge,
-    /// Cause for the request's log line; never sent to the caller.
     cause: Option<Cause>,
 }
 
-/// Cause of an internal failure, passed to the request's log line in the response's extensions.
 #[derive(Debug, Clone)]
 struct Cause(String);
 
@@ -43,12 +40,10 @@ struct Cause(String);
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome(pub &'static str);
 
-/// The outcome that the handler or an error stored for the log.
 pub fn outcome(response: &Response) -> Option<&'static str> {
     response.extensions().get::<Outcome>().map(|outcome| outcome.0)
 }
 
-/// The cause that an error stored for the log.
 pub fn cause(response: &Response) -> Option<&str> {
     response.extensions().get::<Cause>().map(|cause| cause.0.as_str())
 }
@@ -87,7 +82,6 @@ impl Error {
         self
     }
 
-    /// True if the first request with the same `Idempotency-Key` is still in flight.
     pub fn is_key_in_use(&self) -> bool {
         self.body.code() == Self::idempotency_key_in_use().body.code()
     }

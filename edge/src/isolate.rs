@@ -12,7 +12,6 @@ use std::{
 /// Expiry of an entry that stays.
 pub const FOREVER: u64 = u64::MAX;
 
-/// A value and its expiry, on the clock of the map's user; `None` if there is no value.
 pub type Slot<V> = Option<(V, u64)>;
 
 /// A bounded map whose entries expire.
@@ -33,7 +32,6 @@ impl<K: Eq + Hash, V> Map<K, V> {
         Self { entries: Mutex::default(), most }
     }
 
-    /// The value of a key, unless it has expired at `now`.
     pub fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q, now: u64) -> Option<V>
     where
         K: Borrow<Q>,
@@ -71,7 +69,6 @@ impl<K: Eq + Hash, V> Map<K, V> {
         self.lock().remove(key);
     }
 
-    /// Removes the values of all keys that `is_meant` selects.
     pub fn remove_all(&self, is_meant: impl Fn(&K) -> bool) {
         self.lock().retain(|key, _| !is_meant(key));
     }

@@ -22,7 +22,6 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Meter>>> = const { RefCell::new(None) };
 }
 
-/// Costs of one request so far.
 #[derive(Debug, Default)]
 pub struct Meter {
     d1: Gauge,
@@ -46,7 +45,6 @@ pub struct Party {
     /// Keyed hash of the client's network, for requests without credentials or with a password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
-    /// Host of the origin that answered last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
 }
@@ -67,10 +65,7 @@ impl RunLimits {
     /// Milliseconds without a response after which a database isn't used again in this run.
     pub const PATIENCE_MS: u64 = 10_000;
 
-    /// Subtracts statements for this database from those left; the error says why none may run.
-    ///
-    /// # Errors
-    /// A sentence for the log.
+    /// Subtracts statements for this database from those left; the error says for the log why none may run.
     pub fn take(&self, database: u8, statements: usize) -> Result<(), &'static str> {
         if self.hung().contains(&database) {
             return Err("it hung earlier in this run");
@@ -85,7 +80,6 @@ impl RunLimits {
         Ok(())
     }
 
-    /// Records that the database hasn't responded in time.
     pub fn hangs(&self, database: u8) {
         self.hung().insert(database);
     }
@@ -113,7 +107,6 @@ struct Gauge {
 /// Resource that a request waited for.
 #[derive(Debug, Clone, Copy)]
 pub enum Part {
-    /// A round trip to D1 with this many statements.
     D1(usize),
     Cache,
     Kv,
@@ -147,7 +140,6 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 impl Meter {
-    /// Creates the meter of a scheduled run that may execute `statements` D1 statements.
     pub fn of_run(statements: u32) -> Self {
         let run = RunLimits {
             statements_left: AtomicU32::new(statements),
@@ -162,7 +154,6 @@ impl Meter {
         self.party.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Limits of a scheduled run; `None` for a request or a message of the queue.
     pub const fn run(&self) -> Option<&RunLimits> {
         self.run.as_ref()
     }
@@ -209,7 +200,6 @@ impl Meter {
     }
 }
 
-/// The meter of the current request.
 pub fn current() -> Option<Arc<Meter>> {
     CURRENT.with_borrow(Clone::clone)
 }
@@ -233,7 +223,6 @@ pub async fn metered<T>(meter: &Arc<Meter>, work: impl Future<Output = T>) -> T 
     .await
 }
 
-/// Counts rows written by D1, in the current request's meter.
 pub fn count_rows_written(rows: impl FnOnce() -> u32) {
     if let Some(meter) = current() {
         meter.d1_rows_written.fetch_add(rows(), Relaxed);

@@ -10,14 +10,12 @@ pub struct DisposableDomains<'a> {
 }
 
 impl<'a> DisposableDomains<'a> {
-    /// Parses the list; `None` if its form is wrong.
     pub fn parse(text: &'a str) -> Option<Self> {
         let (day, names) = text.split_once('\n')?;
         let is_day = day.len() == 10 && day.bytes().all(|b| b.is_ascii_digit() || b == b'-');
         (is_day && !names.is_empty()).then_some(Self { day, names })
     }
 
-    /// Date of the list, `YYYY-MM-DD`.
     pub const fn day(self) -> &'a str {
         self.day
     }

@@ -9,7 +9,6 @@ use crate::{
     store::guard::StoredPolicy,
 };
 
-/// Milliseconds for which a policy is used without asking the database again.
 const FRESH_MS: u64 = 10_000;
 /// Largest number of remembered policies: each has at most 400 domains of 253 bytes, 100 KB.
 const POLICIES_MAX: usize = 200;
@@ -44,7 +43,6 @@ impl Default for Policies {
 }
 
 impl Policies {
-    /// The reader's policy, if it was read within the last ten seconds.
     pub fn fresh(&self, reader: PolicyReader, now_ms: u64) -> Option<Read> {
         let (read_at, read) = self.0.get(&reader, now_ms)?;
         (now_ms < read_at.saturating_add(FRESH_MS)).then_some(read)

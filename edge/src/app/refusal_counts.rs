@@ -50,7 +50,6 @@ impl RefusalCounts {
         })
     }
 
-    /// Takes the account's counts, to write them.
     pub fn take(&self, account: AccountId) -> Counts {
         self.0.update(account, 0, |slot| {
             let Some(((counts, written_at), until)) = slot else { return Counts::new() };

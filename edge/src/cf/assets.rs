@@ -18,15 +18,12 @@ const BINDING: &str = "ASSETS";
 #[derive(Debug)]
 pub struct Assets {
     binding: SendWrapper<Fetcher>,
-    /// Set by the isolate's first successful read.
+    /// Set by the isolate's first successful read, like the next one.
     common_passwords: OnceLock<Vec<u8>>,
-    /// Set by the isolate's first successful read.
     disposable_domains: OnceLock<String>,
 }
 
 impl Assets {
-    /// # Errors
-    /// The runtime's, when the binding is missing.
     pub fn new(env: &Env) -> worker::Result<Self> {
         let binding = JsValue::from(env.assets(BINDING)?).unchecked_into();
         Ok(Self {
@@ -36,26 +33,15 @@ impl Assets {
         })
     }
 
-    /// The OpenAPI document of what a program calls.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] if it can't be read.
     pub async fn openapi(&self) -> Result<String, Error> {
         self.read("openapi.json").await
     }
 
-    /// The OpenAPI document of all operations.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] if it can't be read.
     pub async fn openapi_account(&self) -> Result<String, Error> {
         self.read("openapi-account.json").await
     }
 
     /// The filter of the most common passwords, in the form that `CommonPasswords` parses.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] if it can't be read.
     pub async fn common_passwords(&self) -> Result<&[u8], Error> {
         if self.common_passwords.get().is_none() {
             let name = "common-passwords.bloom";
@@ -71,7 +57,7 @@ impl Assets {
     pub async fn disposable_domains(&self) -> Option<&str> {
         if self.disposable_domains.get().is_none() {
             let read = self.read("disposable-domains.txt").await.ok()?;
-            // Two concurrent requests may both read the file; the second would store the same text.
+            // As above.
             let _ = self.disposable_domains.set(read);
         }
         self.disposable_domains.get().map(String::as_str)

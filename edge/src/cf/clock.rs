@@ -11,13 +11,12 @@ use worker::{Delay, js_sys, send::IntoSendFuture as _};
 
 use crate::meter::{self, Part};
 
-/// Time of the Worker's clock, in Unix milliseconds. The clock advances only during I/O.
+/// Unix milliseconds. The clock advances only during I/O.
 pub fn now_ms() -> u64 {
     // A whole number below 2^53.
     js_sys::Date::now() as u64
 }
 
-/// Time of the Worker's clock, in Unix seconds.
 pub fn now() -> u64 {
     now_ms() / 1000
 }

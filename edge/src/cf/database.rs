@@ -80,7 +80,6 @@ impl<'a> From<&'a String> for Param<'a> {
     }
 }
 
-/// A statement's text and its parameters.
 pub type Statement<'a> = (&'static str, Vec<Param<'a>>);
 
 /// A 503; the cause goes to the log.
@@ -109,10 +108,7 @@ impl Database {
         Self { database, number, is_itself: AtomicBool::default(), prepared }
     }
 
-    /// Runs one statement in one round trip and reads its first row.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] if the database fails or the row doesn't have the shape of `T`.
+    /// Runs one statement in one round trip and reads its first row; fails if the row doesn't have the shape of `T`.
     pub async fn first<T: DeserializeOwned>(
         &self,
         statement: Statement<'_>,
@@ -121,27 +117,20 @@ impl Database {
     }
 
     /// Runs one statement in one round trip; true if it produced a row.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when the database fails.
     pub async fn any(&self, statement: Statement<'_>) -> Result<bool, Error> {
         self.batch(&[statement]).await?.any(0)
     }
 
     /// Runs one statement in one round trip and ignores its rows.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when the database fails.
     pub async fn run(&self, statement: Statement<'_>) -> Result<(), Error> {
         self.batch(&[statement]).await.map(drop)
     }
 
-    /// Runs the statements as one transaction in one round trip; the isolate's first transaction
-    /// with a database needs one or two more round trips.
+    /// Runs the statements as one transaction in one round trip; an isolate's first transaction with a database needs
+    /// one or two more.
     ///
-    /// # Errors
-    /// [`Error::unavailable`] when the database fails or has another number than its
-    /// binding. If only the response was lost or late, the transaction may have taken effect.
+    /// Fails also if the database has another number than its binding. If only the response was lost or late, the
+    /// transaction may have taken effect.
     pub async fn batch(&self, statements: &[Statement<'_>]) -> Result<Rows, Error> {
         if !self.is_itself.load(Relaxed) {
             self.identify().await?;
@@ -231,7 +220,6 @@ type D1Row = Map<String, Value>;
 /// are included.
 type D1Answer = (Vec<D1Row>, Option<usize>, Option<u32>);
 
-/// Results of a round trip, in the order of its statements.
 #[derive(Debug)]
 pub struct Rows(Vec<D1Answer>);
 
@@ -241,31 +229,19 @@ impl Rows {
         Ok(rows)
     }
 
-    /// All rows of the statement at `index`.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when a row doesn't have the shape of `T`.
+    /// Fails when a row doesn't have the shape of `T`.
     pub fn all<T: DeserializeOwned>(&self, index: usize) -> Result<Vec<T>, Error> {
         self.rows(index)?.iter().map(typed).collect()
     }
 
-    /// First row of the statement at `index`.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when the row does not have the shape of `T`.
     pub fn first<T: DeserializeOwned>(&self, index: usize) -> Result<Option<T>, Error> {
         self.rows(index)?.first().map(typed).transpose()
     }
 
-    /// True if the statement at `index` returned a row.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when there is no such statement.
     pub fn any(&self, index: usize) -> Result<bool, Error> {
         Ok(!self.rows(index)?.is_empty())
     }
 
-    /// Number of rows that the statement at `index` has changed.
     pub fn changed(&self, index: usize) -> usize {
         self.0.get(index).and_then(|(_, changed, _)| *changed).unwrap_or_default()
     }

@@ -17,7 +17,7 @@ pub struct OutgoingRequest<'a> {
     pub url: &'a str,
     pub headers: &'a [(&'a str, &'a str)],
     pub body: Option<&'a str>,
-    /// Time limit until the end of the response.
+    /// Until the end of the response.
     pub timeout_ms: u32,
 }
 
@@ -68,12 +68,10 @@ impl Reply {
         self.0.headers().get(name).ok().flatten()
     }
 
-    /// Reads the whole body; `None` if it is cut off.
     pub async fn text(self) -> Option<String> {
         JsFuture::from(self.0.text().ok()?).into_send().await.ok()?.as_string()
     }
 
-    /// Reads the whole body; `None` if it is cut off.
     pub async fn bytes(self) -> Option<Vec<u8>> {
         let body = JsFuture::from(self.0.array_buffer().ok()?).into_send().await.ok()?;
         Some(Uint8Array::new(&body).to_vec())

@@ -19,8 +19,6 @@ struct Methods {
 }
 
 impl Kv {
-    /// # Errors
-    /// The runtime's, when the binding is missing.
     pub fn new(env: &Env, binding: &str) -> worker::Result<Self> {
         let namespace = Reflect::get(env, &JsValue::from_str(binding))?;
         let method = |name| Reflect::get(&namespace, &JsValue::from_str(name))?.dyn_into();

@@ -15,8 +15,6 @@ use super::glue;
 pub struct Limiter(SendWrapper<RateLimiter>);
 
 impl Limiter {
-    /// # Errors
-    /// The runtime's, when the binding is missing.
     pub fn new(env: &Env, binding: &str) -> worker::Result<Self> {
         Ok(Self(SendWrapper(JsValue::from(env.rate_limiter(binding)?).unchecked_into())))
     }

@@ -21,19 +21,15 @@ const BINDING: &str = "MAIL";
 /// action that needed the email, or for recording that the email is due.
 const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Display name of the sender.
 const SENDER: &str = "rcpt";
 
-/// An email in its envelope; the mailer adds the sender.
 pub struct EmailMessage<'a> {
     pub to: &'a str,
     pub subject: &'a str,
     /// Same content as `text/plain` and `text/html`.
     pub text: String,
     pub html: String,
-    /// Language of the email (RFC 3282).
     pub language: &'a str,
-    /// Link to opt out of similar emails (RFC 2369).
     pub opt_out_link: Option<&'a str>,
 }
 
@@ -44,16 +40,11 @@ pub struct Mailer {
 }
 
 impl Mailer {
-    /// # Errors
-    /// The runtime's, when the binding is missing.
     pub fn new(env: &Env, from: &str) -> worker::Result<Self> {
         Ok(Self { binding: env.get_binding(BINDING)?, from: from.to_owned() })
     }
 
     /// Sends one email.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when the email isn't accepted in time; it may still be sent.
     pub async fn send(&self, message: EmailMessage<'_>) -> Result<(), Error> {
         let meter = meter::current();
         let run = meter.as_deref().and_then(Meter::run);

@@ -37,19 +37,13 @@ struct RuntimeMessage<'a> {
 }
 
 impl ScanQueue {
-    /// Longest delay of a message, in seconds.
     pub const DELAY_MAX_S: u32 = 86_400;
 
-    /// # Errors
-    /// The runtime's, when the binding is missing.
     pub fn new(env: &Env) -> worker::Result<Self> {
         Ok(Self(SendWrapper(JsValue::from(env.queue(BINDING)?).unchecked_into())))
     }
 
     /// Sends the messages in as few calls as possible.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when a call fails; earlier calls may have succeeded.
     pub async fn send(&self, messages: Vec<OutgoingMessage>) -> Result<(), Error> {
         let mut batch = Vec::new();
         let mut bytes = 0;

@@ -35,7 +35,6 @@ const READ_TIMEOUT: Duration = Duration::from_millis(READ_TIMEOUT_MS as u64);
 /// then finds the verdict, and a slow cache delays no response further.
 const WRITE_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// Recent verdicts in both caches.
 #[derive(Debug)]
 pub struct VerdictCache {
     /// Prefix of the URLs in the Cache API.
@@ -47,15 +46,14 @@ pub struct VerdictCache {
 /// The cached part of a verdict.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CachedVerdict {
-    /// Expiry in Unix seconds.
     pub expires_at: u64,
     /// The mail host's name is in the form of [`relative`].
     verdict: Box<Verdict>,
 }
 
 impl CachedVerdict {
-    /// The cached part of a verdict, without the server's text, which may identify the recipient. In the mail host's
-    /// name, placeholders replace the address's domain: `mx1.@`, `#.mail.protection.outlook.com`.
+    /// Without the server's text, which may identify the recipient. In the mail host's name, placeholders replace the
+    /// address's domain: `mx1.@`, `#.mail.protection.outlook.com`.
     pub fn new(verdict: &Verdict, expires_at: u64, domain: &str) -> Self {
         let mut verdict = Box::new(Verdict { seen_before: None, ..verdict.clone() });
         if let Some(details) = &mut verdict.details {
@@ -65,12 +63,10 @@ impl CachedVerdict {
         Self { expires_at, verdict }
     }
 
-    /// True if a result with this verdict is charged.
     pub fn counts(&self) -> bool {
         self.verdict.status.counts()
     }
 
-    /// Restores the verdict for an address of `domain`.
     pub fn into_verdict(self, domain: &str) -> Verdict {
         let mut verdict = *self.verdict;
         verdict.mx_host = verdict.mx_host.map(|host| absolute(&host, domain));
@@ -100,9 +96,6 @@ fn absolute(host: &str, domain: &str) -> String {
 
 impl VerdictCache {
     /// `host` is the portal's URL: the Cache API requires a host in a zone of the account.
-    ///
-    /// # Errors
-    /// The runtime's, when the binding is missing.
     pub fn new(env: &Env, host: &str) -> worker::Result<Self> {
         let global: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
         let here = SendWrapper::new(global.caches()?.default());
@@ -114,7 +107,6 @@ impl VerdictCache {
         format!("{}/{key}", self.base)
     }
 
-    /// The verdict under `key` if it hasn't expired at `now` (Unix seconds).
     pub async fn get(&self, key: &str, now: u64) -> Option<CachedVerdict> {
         let verdict = async {
             match self.get_here(key).await {

@@ -8,19 +8,16 @@ use sha2::Sha256;
 use crate::account::AccountId;
 
 const PREFIX: &str = "acct_";
-/// Number of hexadecimal digits in an account's id.
 const ID_DIGITS: usize = 16;
 /// Bytes of the MAC: a guess is right once in 2^128.
 const MAC_BYTES: usize = 16;
 
-/// Reference of an account, under the ring's signing secret.
 pub fn of(secrets: &KeyRing, account: AccountId) -> String {
     let mac = keyed(secrets.signing_mac(), account).finalize().into_bytes();
     let mac: String = hex::encode(mac).chars().take(2 * MAC_BYTES).collect();
     format!("{PREFIX}{account}{mac}")
 }
 
-/// The account of a reference that was made under any live secret.
 pub fn account(secrets: &KeyRing, reference: &str) -> Option<AccountId> {
     let (id, mac) = reference.strip_prefix(PREFIX)?.split_at_checked(ID_DIGITS)?;
     let account = AccountId::parse(id)?;

@@ -2,7 +2,6 @@
 
 const BASE: u128 = 62;
 
-/// Appends `value` with `width` digits, padded with zeros.
 pub fn push(text: &mut String, mut value: u128, width: usize) {
     let mut digits = vec![0; width];
     for digit in digits.iter_mut().rev() {

@@ -22,7 +22,6 @@ pub struct GuardHook {
 }
 
 impl GuardHook {
-    /// Last segment of the hook's path.
     pub fn name(self, keys: &KeyRing) -> String {
         let tag = self.over(keys.signing_mac()).finalize().into_bytes();
         let tag = tag.first_chunk::<MAC_BYTES>().map_or(0, |bytes| u128::from_be_bytes(*bytes));
@@ -33,7 +32,6 @@ impl GuardHook {
         text
     }
 
-    /// The hook with this name, under any live secret.
     pub fn of(keys: &KeyRing, name: &str) -> Option<Self> {
         let is_whole = name.is_ascii() && name.len() == SUBJECT_WIDTH + MAC_WIDTH;
         let (subject, tag) = is_whole.then(|| name.split_at_checked(SUBJECT_WIDTH))??;

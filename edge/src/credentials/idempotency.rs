@@ -11,7 +11,6 @@ use super::{
 };
 use crate::{account::AccountId, error::Error};
 
-/// A request with an `Idempotency-Key`.
 #[derive(Debug)]
 pub struct Idempotent {
     /// Hashes of the key under each live secret, the signing secret's first; equal if there is only
@@ -27,8 +26,8 @@ pub struct Idempotent {
 const HASH_DIGITS: usize = 32;
 
 impl Idempotent {
-    /// `request` is the content that a repeat must share with the first request, besides the key. It begins with the
-    /// operation's name and a NUL.
+    /// `request` is the content that a repeat must share, besides the key. It begins with the operation's name and a
+    /// NUL.
     pub fn new(secrets: &KeyRing, account: AccountId, key: &str, request: &str) -> Self {
         let operation = request.split('\0').next().unwrap_or_default();
         let about = format!("rcpt idempotency\0{account}\0{operation}\0{key}");
@@ -53,7 +52,6 @@ impl Idempotent {
         &self.names
     }
 
-    /// Hashes of the request. The first is stored; a comparison takes both.
     pub const fn requests(&self) -> &[String; 2] {
         &self.requests
     }
@@ -63,15 +61,12 @@ impl Idempotent {
         self.requests.iter().any(|own| own == request)
     }
 
-    /// # Errors
-    /// [`Error::internal`] without random bytes.
     pub fn seal(&self, secrets: &KeyRing, answer: &str) -> Result<String, Error> {
         let sealed =
             seal(secrets, SealPurpose(&self.purpose), "", answer.as_bytes(), random::bytes()?);
         sealed.map_err(|_| Error::internal("an answer could not be sealed"))
     }
 
-    /// Decrypts the output of [`Self::seal`].
     pub fn open(&self, secrets: &KeyRing, sealed: &str) -> Option<String> {
         let opened = open(secrets, SealPurpose(&self.purpose), "", sealed).ok()?;
         String::from_utf8(opened).ok()

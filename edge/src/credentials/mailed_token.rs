@@ -6,13 +6,10 @@ use std::fmt;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-/// Lifetime of a confirmation link in seconds.
 pub const CONFIRMATION_TTL_S: u64 = 24 * 60 * 60;
 
-/// Lifetime of a password reset link in seconds.
 pub const RESET_TTL_S: u64 = 60 * 60;
 
-/// Number of random bytes in a token.
 pub const RANDOM_BYTES: usize = 31;
 
 /// A token as it is mailed. Never stored; hidden from `Debug`.
@@ -22,7 +19,6 @@ pub struct MailedToken(String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenHash(String);
 
-/// A presented token: the number of the database, and the hash to look up.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PresentedToken {
     pub database: u8,
@@ -30,22 +26,18 @@ pub struct PresentedToken {
 }
 
 impl MailedToken {
-    /// Creates a token for an account in the database with this number.
     pub fn new(database: u8, random: [u8; RANDOM_BYTES]) -> Self {
         Self(URL_SAFE_NO_PAD.encode([&[database], random.as_slice()].concat()))
     }
 
-    /// Confirmation link with this token.
     pub fn confirmation_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/verify?token={}", self.0)
     }
 
-    /// Password reset link with this token.
     pub fn reset_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/reset?token={}", self.0)
     }
 
-    /// Link that a change of address sends to the new mailbox.
     pub fn change_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/confirm-address?token={}", self.0)
     }

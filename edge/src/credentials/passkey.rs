@@ -12,18 +12,15 @@ use sha2::{Digest as _, Sha256};
 
 use self::{authenticator_data::AuthenticatorData, client_data::Ceremony, public_key::PublicKey};
 
-/// The portal's identity for browsers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RelyingParty {
     /// The portal's host, the RP id. Browsers offer a passkey to the host for which it was created, and to its
     /// subdomains.
     pub id: String,
-    /// The origin of the portal's pages.
     pub origin: String,
 }
 
 impl RelyingParty {
-    /// The relying party of a portal with this URL.
     pub fn of(portal_url: &str) -> Self {
         let url = portal_url.to_ascii_lowercase();
         let (scheme, rest) = url.split_once("://").unwrap_or(("https", &url));
@@ -51,7 +48,6 @@ impl PasskeyId {
         Self(name)
     }
 
-    /// Parses `pk_` and 32 hexadecimal digits.
     pub fn parse_shown(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("pk_")?;
         let is_id = digits.len() == 32
@@ -70,7 +66,6 @@ impl fmt::Display for PasskeyId {
     }
 }
 
-/// A new passkey as a browser sends it.
 #[derive(Debug)]
 pub struct CreatedPasskey {
     pub challenge: Vec<u8>,
@@ -108,7 +103,6 @@ pub struct Assertion {
     pub counter: u32,
     pub is_verified: bool,
     pub is_backup_eligible: bool,
-    /// The bytes that the passkey signed.
     pub signed: Vec<u8>,
 }
 

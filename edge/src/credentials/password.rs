@@ -55,7 +55,6 @@ impl<'de> Deserialize<'de> for Password {
     }
 }
 
-/// Result of comparing a password with a stored hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PasswordCheck {
     Wrong,
@@ -65,21 +64,17 @@ pub enum PasswordCheck {
     Outdated,
 }
 
-/// Permission to hash one password.
 #[derive(Debug)]
 pub struct Turn(());
 
 impl Turn {
-    /// Grants a permission; only `limits::hashing` may call this function.
+    /// Only `limits::hashing` may call this function.
     pub const fn grant() -> Self {
         Self(())
     }
 }
 
 /// Checks a new password for the account of `address`. No space is trimmed, as at sign-in.
-///
-/// # Errors
-/// The broken rule, as a text for the owner.
 pub fn check_rules(
     password: &Password,
     address: &AccountAddress,
@@ -118,9 +113,6 @@ fn resembles(password: &str, address: &AccountAddress) -> bool {
 }
 
 /// Hashes a password to a PHC string.
-///
-/// # Errors
-/// [`Error::internal`].
 pub fn hash(_turn: Turn, password: &Password, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
     hash_text(&password.normal, salt)
 }
@@ -139,10 +131,7 @@ pub fn void_hash(salt: [u8; SALT_BYTES], tag: [u8; 32]) -> String {
     format!("{}{salt}${tag}", parameters())
 }
 
-/// Compares with a stored hash.
-///
-/// # Errors
-/// [`Error::internal`] when the stored hash can't be parsed.
+/// Fails when the stored hash can't be parsed.
 pub fn verify(_turn: Turn, password: &Password, stored: &str) -> Result<PasswordCheck, Error> {
     let parsed = PasswordHash::new(stored).map_err(unhashable)?;
     let argon2id = argon2id()?;
@@ -162,9 +151,6 @@ pub fn verify(_turn: Turn, password: &Password, stored: &str) -> Result<Password
 
 /// Does the work of [`verify`] for an address without an account, so that the duration reveals
 /// nothing. Always returns [`PasswordCheck::Wrong`].
-///
-/// # Errors
-/// [`Error::internal`].
 pub fn verify_nothing(_turn: Turn, password: &Password) -> Result<PasswordCheck, Error> {
     for text in std::iter::once(&password.normal).chain(&password.typed) {
         hash_text(text, [0; SALT_BYTES])?;

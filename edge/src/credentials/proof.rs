@@ -54,7 +54,6 @@ impl Caller {
 }
 
 impl Proof {
-    /// The kind's name in SQL.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Key { .. } => "key",
@@ -62,7 +61,6 @@ impl Proof {
         }
     }
 
-    /// True for a test key.
     pub const fn is_test(self) -> bool {
         matches!(self, Self::Key { is_test: true, .. })
     }

@@ -7,12 +7,10 @@ use totp_rs::Secret;
 
 use crate::account::AccountId;
 
-/// Number of codes in a set.
 pub const COUNT: usize = 10;
 /// 120 bits per code: too many to guess even with its hash, so a plain hash is enough (ASVS 6.5.2
 /// requires 112).
 const CODE_BYTES: usize = 15;
-/// Number of random bytes for a set of codes.
 pub const SET_BYTES: usize = CODE_BYTES * COUNT;
 /// Number of base32 letters for 120 bits.
 const CODE_LETTERS: usize = 24;
@@ -25,7 +23,6 @@ const GROUP_LETTERS: usize = 4;
 pub struct RecoveryCode(String);
 
 impl RecoveryCode {
-    /// Ten codes made from random bytes.
     pub fn set_from_random(bytes: [u8; SET_BYTES]) -> Vec<Self> {
         bytes
             .chunks(CODE_BYTES)
@@ -46,7 +43,6 @@ impl RecoveryCode {
         fits.then_some(Self(plain))
     }
 
-    /// The text, which is shown to the owner once.
     pub fn to_text(&self) -> String {
         let letters: Vec<char> = self.0.chars().collect();
         let groups: Vec<String> =

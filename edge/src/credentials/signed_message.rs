@@ -17,14 +17,10 @@ pub const TOLERANCE_S: u64 = 5 * 60;
 /// Maximum number of signatures verified per message: two secrets in each of two rings.
 const SIGNATURES_MAX: usize = 4;
 
-/// A received message and its webhook headers, not yet verified.
 #[derive(Debug, Clone, Copy)]
 pub struct SignedMessage<'a> {
-    /// `webhook-id`.
     pub id: &'a str,
-    /// `webhook-timestamp`: unix seconds.
     pub timestamp: &'a str,
-    /// `webhook-signature`: `v1,` and base64, several with spaces between.
     pub signatures: &'a str,
     pub body: &'a [u8],
 }

@@ -1,5 +1,4 @@
-//! Names under which origins count accounts' checks. A name distinguishes accounts and reveals nothing about them; the
-//! Worker alone can say whose it is.
+//! Names under which origins count accounts' checks. They reveal nothing; the Worker alone can say whose they are.
 
 use aes_gcm::aes::{
     Aes256, Block,
@@ -19,7 +18,6 @@ pub fn name(secrets: &KeyRing, account: AccountId) -> String {
     hex::encode(block)
 }
 
-/// The account of a name that was made under any live secret.
 pub fn account(secrets: &KeyRing, name: &str) -> Option<AccountId> {
     let name = <[u8; 16]>::try_from(hex::decode(name).ok()?).ok()?;
     secrets.macs().find_map(|mac| {

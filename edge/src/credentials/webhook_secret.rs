@@ -8,7 +8,6 @@ use sha2::Sha256;
 
 use crate::account::AccountId;
 
-/// The secret of this name in the form shown to its owner, under the ring's signing secret.
 pub fn text(keys: &KeyRing, account: AccountId, name: &str) -> String {
     format!("whsec_{}", STANDARD.encode(secret(keys.signing_mac(), account, name)))
 }
@@ -20,7 +19,7 @@ fn secret(mut mac: Hmac<Sha256>, account: AccountId, name: &str) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// MACs under the secret of this name, one for each live secret of the ring.
+/// One for each live secret of the ring.
 pub fn macs<'k>(
     keys: &'k KeyRing,
     account: AccountId,

@@ -16,7 +16,6 @@ fn time(at: DateTime<Utc>) -> String {
 }
 
 impl Error {
-    /// The daily allowance and the welcome checks are used up.
     pub fn email_checks_used_up(
         allowance: u32,
         resets_at: DateTime<Utc>,
@@ -31,7 +30,6 @@ impl Error {
         error.leaving(&format!("{allowance} 0"), retry_after)
     }
 
-    /// The daily limit of a key is used up; its account may have checks left.
     pub fn key_used_up(limit: u32, resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
             "This API key's daily limit of email checks ({limit}) has been reached. It resets at {}.",
@@ -99,7 +97,6 @@ impl Error {
         Self::limit(LimitName::EmailCheck, error, resets_at, code).after(seconds)
     }
 
-    /// The daily scans and the credits are used up.
     pub fn scans_used_up(allowance: u32, resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
             "The daily scan limit has been reached and no scan credits are left. It resets at {}.",

@@ -7,19 +7,16 @@ use axum::http::StatusCode;
 use super::Error;
 
 impl Error {
-    /// A call's signature is missing or wrong, or the call is of another time.
     pub fn invalid_signature() -> Self {
         let detail = "The call isn't signed with a secret of this service, or was signed more than five minutes ago.";
         Self::plain(StatusCode::FORBIDDEN, "invalid_signature", detail.to_owned())
     }
 
-    /// The call was signed for another service.
     pub fn another_host(host: &str) -> Self {
         let detail = format!("The call is signed for another host than {host}.");
         Self::plain(StatusCode::FORBIDDEN, "another_host", detail)
     }
 
-    /// The account that a call names doesn't exist.
     pub fn no_such_account() -> Self {
         Self::plain(
             StatusCode::NOT_FOUND,

@@ -16,7 +16,6 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Builds the headers for a daily allowance that is renewed in `seconds`.
     pub fn daily(name: &str, allowance: i64, remaining: i64, seconds: u64) -> Self {
         Self {
             policy: format!("\"{name}\";q={allowance};w={DAY_S}"),

@@ -84,10 +84,8 @@ errors! {
     /// The operator has deactivated the API key, and replacing it won't reactivate it.
     key_deactivated() =>
         S::FORBIDDEN, "key_deactivated", "The API key of this account has been deactivated.";
-    /// A key was used after it had expired.
     key_expired() => S::UNAUTHORIZED, "key_expired", "This API key has expired.", challenge Key;
     missing_right() => S::FORBIDDEN, "missing_right", "This API key doesn't have the right to do this.";
-    /// A key with the right `sandbox` was used outside the sandbox.
     test_key() => S::FORBIDDEN, "test_key",
         "This is a test key: it only checks and decides about addresses and domains of the sandbox, such as \
          accepts@sandbox.test.";
@@ -109,7 +107,6 @@ errors! {
         "There is no such passkey. It may have been removed already.";
     too_many_passkeys() => S::CONFLICT, "too_many_passkeys",
         "This account has 20 passkeys. Remove one to add another.";
-    /// The password required within a session is wrong.
     wrong_password() => S::FORBIDDEN, "wrong_password", "The password is wrong.";
     /// 401 at sign-in, 403 within a session.
     totp_required(status: StatusCode) => status, "totp_required",
@@ -123,7 +120,6 @@ errors! {
     /// The domain doesn't exist in DNS; no account is looked up before this error.
     no_such_domain(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
         "The domain {domain} doesn't exist. Check the spelling of your email.";
-    /// The domain declares in DNS that it receives no email.
     domain_without_mail(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
         "The domain {domain} doesn't accept email. Use another address.";
     /// The list alone decides, so every address of the domain gets this error. `contact` receives
@@ -154,7 +150,6 @@ errors! {
     invalid_reset_token() => S::BAD_REQUEST, "invalid_token",
         "This link isn't valid. It may have been used, replaced by a newer one, or expired. Ask for a \
          new one.";
-    /// The account has no such session; it may have ended.
     no_such_session() => S::NOT_FOUND, "no_such_session",
         "There is no such session. It may have ended already.";
     totp_already_on() => S::CONFLICT, "totp_already_on",
@@ -201,16 +196,14 @@ errors! {
 
     // --- our side
 
-    /// No origin returned a verdict; the check isn't charged. A restarting origin is available
-    /// again within seconds.
+    /// No origin returned a verdict. A restarting origin is available again within seconds.
     upstream(cause: impl Into<String>) => S::BAD_GATEWAY, "upstream",
         "Upstream error: the check couldn't be completed and wasn't counted. Retry in 5 seconds.",
         after 5, because cause;
-    /// Storage, mail or configuration failed; the cause is in the log under the request id. Storage
-    /// usually takes longer to recover than an origin to restart.
+    /// The cause is in the log under the request id. Storage usually takes longer to recover than an origin to restart.
     unavailable(cause: impl Into<String>) => S::SERVICE_UNAVAILABLE, "unavailable",
         "The service is temporarily unavailable. Try again in 10 seconds.", after 10, because cause;
-    /// A broken assumption in our code; the log has the cause under the request id.
+    /// A broken assumption in our code; the cause is in the log under the request id.
     internal(cause: impl Into<String>) => S::INTERNAL_SERVER_ERROR, "internal",
         "Something went wrong on our side.", because cause;
 }

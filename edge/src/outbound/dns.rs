@@ -1,6 +1,5 @@
-//! Asks DNS if a domain can receive mail: over HTTPS, in the JSON format of Cloudflare's and
-//! Google's public resolvers. The Worker asks rather than an origin: accounts can be created while
-//! every origin is down, and origins serve only accounts.
+//! Asks DNS if a domain can receive mail, in the JSON format of Cloudflare's and Google's public resolvers. The Worker
+//! asks rather than an origin: accounts can be created while every origin is down.
 //!
 //! Only the domain is sent. If the resolver fails or is slow, no domain is rejected.
 
@@ -8,7 +7,7 @@ use serde::Deserialize;
 
 use crate::cf::{fetch::OutgoingRequest, log};
 
-/// Time limit in milliseconds. A registration spends about 40 ms on hashing, and a healthy resolver takes tens of ms.
+/// A registration spends about 40 ms on hashing, and a healthy resolver takes tens of ms.
 const PATIENCE_MS: u32 = 1_000;
 /// Types of records and the code of NXDOMAIN, as numbers in the resolvers' JSON.
 const A: u16 = 1;
@@ -19,9 +18,7 @@ const NXDOMAIN: u8 = 3;
 /// The mail information in DNS about a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailDomain {
-    /// The domain may receive mail, or DNS gave no answer.
     Fine,
-    /// The domain doesn't exist.
     Missing,
     /// The domain declares that it receives no mail (RFC 7505).
     NullMx,
@@ -51,7 +48,6 @@ impl DnsDocument {
 }
 
 impl MailDomain {
-    /// Queries the resolver at `url`. `domain` must be in A-labels.
     pub async fn look_up(url: &str, domain: &str) -> Self {
         match resolve(url, domain, "MX").await {
             Some(document) => Self::of(&document),
@@ -78,7 +74,6 @@ impl MailDomain {
     }
 }
 
-/// `None` without a valid response in time.
 pub(super) async fn resolve(url: &str, domain: &str, kind: &str) -> Option<DnsDocument> {
     let question = OutgoingRequest {
         // A-labels contain no character with a meaning in URLs.

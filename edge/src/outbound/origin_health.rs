@@ -44,11 +44,9 @@ struct OriginState {
     answered_at: u64,
     checked_at: u64,
     skipped_until: u64,
-    /// Number of batches that wait for the origin's first byte.
     waiting_batches: u32,
 }
 
-/// A batch that waits for an origin's first byte; dropping it ends the wait.
 #[derive(Debug)]
 pub struct FirstByteWait<'a> {
     health: &'a OriginHealth,
@@ -66,13 +64,9 @@ impl Drop for FirstByteWait<'_> {
 /// Next step of a request that waits for an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The origin is healthy: keep waiting for its verdict.
     Wait,
-    /// The origin is hung: try another.
     Leave,
-    /// This request should run a health check.
     Check,
-    /// Another request is running a health check: ask again soon.
     Look,
 }
 
@@ -108,12 +102,10 @@ impl OriginHealth {
         may_wait.then_some(FirstByteWait { health: self, origin })
     }
 
-    /// Records that a health check of the origin is still running.
     pub fn record_check(&self, origin: &str, now: u64) {
         self.learn(origin, |state| state.checked_at = now);
     }
 
-    /// Records that the origin has responded, with any status.
     pub fn record_response(&self, origin: &str, now: u64) {
         self.learn(origin, |state| {
             let waiting_batches = state.waiting_batches;
@@ -121,7 +113,6 @@ impl OriginHealth {
         });
     }
 
-    /// Records that the origin didn't answer its health check.
     pub fn record_silence(&self, origin: &str, now: u64) {
         let skipped_until = now.saturating_add(SKIPPED_MS);
         self.learn(origin, |state| {

@@ -45,7 +45,6 @@ const FURTHER_ORIGIN_DIVISOR: u64 = 8;
 pub struct Origins {
     urls: Vec<String>,
     tickets: KeyRing,
-    /// Cache lifetimes of verdicts, as a header value.
     remember: String,
     health: OriginHealth,
 }
@@ -211,7 +210,6 @@ impl Origins {
     }
 }
 
-/// The host of an origin, with its port if there is one.
 pub(super) fn host_of(origin: &str) -> &str {
     origin.split_once("://").map_or(origin, |(_, host)| host)
 }

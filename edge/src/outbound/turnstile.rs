@@ -1,6 +1,3 @@
-//! Cloudflare Turnstile, if the operator uses it: verifies that a browser has solved the challenge
-//! for a token.
-
 use std::fmt;
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -13,9 +10,7 @@ const PATIENCE_MS: u32 = 2_000;
 /// Greatest length of a token in characters, as the service documents it.
 const TOKEN_CHARS_MAX: usize = 2_048;
 
-/// Turnstile's settings: the URL that verifies tokens, and our secret.
 pub struct Turnstile {
-    /// URL that verifies tokens.
     pub url: String,
     pub secret: SecretString,
 }

@@ -17,9 +17,7 @@ const PATIENCE_MS: u32 = 5_000;
 #[derive(Debug)]
 pub struct DeliveryAttempt<'a> {
     pub url: &'a str,
-    /// The `webhook-id`, equal in all attempts of one delivery.
     pub id: &'a str,
-    /// Time of the attempt in Unix seconds, which is signed.
     pub timestamp: u64,
     pub signature: &'a str,
     pub body: &'a str,

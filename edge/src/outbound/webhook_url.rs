@@ -1,9 +1,7 @@
 //! The URL of a webhook: customers choose it, so it must never lead to an internal host.
 
-/// Reason for rejecting a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlRefusal {
-    /// The form of the URL is wrong; the text says how.
     Form(&'static str),
     /// The host isn't on the public Internet, or is our own.
     NotPublic,
@@ -31,11 +29,8 @@ const INSIDE: [&str; 15] = [
     "invalid",
 ];
 
-/// Accepts only URLs that every parser reads alike: no escapes in the name, no user, no port but 443.
-/// `ours` are URLs whose hosts are rejected too.
-///
-/// # Errors
-/// [`UrlRefusal`].
+/// Accepts only URLs that every parser reads alike: no escapes in the name, no user, no port but 443. `ours` are URLs
+/// whose hosts are rejected too.
 pub fn check<'a>(url: &str, ours: impl IntoIterator<Item = &'a str>) -> Result<(), UrlRefusal> {
     if url.len() > URL_CHARS_MAX {
         return Err(UrlRefusal::Form("The webhook's URL is longer than 500 characters."));
@@ -79,7 +74,6 @@ fn authority(url: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or_default()
 }
 
-/// Host of a checked URL, or of one of our URLs.
 pub fn host(url: &str) -> &str {
     let authority = authority(url);
     authority.split_once(':').map_or(authority, |(host, _)| host)

@@ -21,7 +21,6 @@ const FIXED: [(HeaderName, &str); 5] = [
     (header::STRICT_TRANSPORT_SECURITY, "max-age=31536000; includeSubDomains"),
 ];
 
-/// Adds the headers that every response has.
 pub fn complete(headers: &mut HeaderMap, request_id: &str) {
     for (name, value) in FIXED {
         headers.insert(name, HeaderValue::from_static(value));
@@ -57,7 +56,6 @@ pub fn cors(portal_url: &str) -> CorsLayer {
         .expose_headers(EXPOSED)
 }
 
-/// Scheme, host and port (RFC 6454 §4).
 fn origin_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
     format!("{scheme}://{}", rest.split('/').next().unwrap_or_default())
@@ -72,7 +70,6 @@ pub struct LogLine<'a> {
     /// The route's path, or a placeholder for unknown paths, which clients can choose freely.
     pub route: &'a str,
     pub status: u16,
-    /// For example, the verdict's status or the error's code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<&'static str>,
     #[serde(flatten)]

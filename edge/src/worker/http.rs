@@ -31,9 +31,6 @@ use crate::{
 
 /// Builds a request with its body in memory. A body above the largest accepted size is cut off
 /// after one byte more, and is rejected as too large.
-///
-/// # Errors
-/// The runtime's, when the client disconnects before its body has arrived.
 pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     let Head { method, url, headers } = serde_json::from_str(&glue::head_of(&from, &NAMES))?;
     let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
@@ -58,7 +55,6 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     Ok(request)
 }
 
-/// Reads up to one byte beyond the limit.
 async fn bytes(from: &web_sys::Request, limit: usize) -> worker::Result<Vec<u8>> {
     let buffer = JsFuture::from(glue::body_of(from, limit)).into_send().await?;
     Ok(Uint8Array::new(&buffer).to_vec())
@@ -96,7 +92,6 @@ static NAMES: LazyLock<String> = LazyLock::new(|| READ.map(|name| name.to_string
 struct Head {
     method: String,
     url: String,
-    /// The values of the headers in `READ`, in the same order.
     headers: Vec<Option<String>>,
 }
 
@@ -108,9 +103,6 @@ struct Init<'a> {
 }
 
 /// Builds a response with a body in memory.
-///
-/// # Errors
-/// The runtime's, when it rejects a header.
 pub async fn response(from: Response<Body>) -> worker::Result<web_sys::Response> {
     let (parts, body) = from.into_parts();
     let headers = parts

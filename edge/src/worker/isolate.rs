@@ -37,7 +37,6 @@ use crate::{
 /// nothing.
 const USED_SESSIONS_MAX: usize = 10_000;
 
-/// The application with this isolate's bindings, and its router.
 pub struct Isolate {
     pub app: Arc<App>,
     router: Router,
@@ -113,7 +112,6 @@ fn databases(env: &Env, bindings: &[String]) -> Result<Vec<Database>, Vec<String
     bound.collect::<Result<_, _>>().map_err(|error| vec![error.to_string()])
 }
 
-/// Both values, or the mistakes of both.
 fn both<A, B>(a: Result<A, Vec<String>>, b: Result<B, Vec<String>>) -> Result<(A, B), Vec<String>> {
     match (a, b) {
         (Ok(a), Ok(b)) => Ok((a, b)),
@@ -124,7 +122,6 @@ fn both<A, B>(a: Result<A, Vec<String>>, b: Result<B, Vec<String>>) -> Result<(A
 /// Logged as the route of unknown paths.
 const UNKNOWN: &str = "(unknown)";
 
-/// Stores the route's path in the response, for the log.
 async fn name_route(path: Option<MatchedPath>, mut response: Response) -> Response {
     if let Some(path) = path {
         response.extensions_mut().insert(path);

@@ -8,7 +8,6 @@ pub const CREDENTIAL_ID_MAX: usize = 1_023;
 /// An authenticator's statement about a ceremony, with the new credential if there is one.
 #[derive(Debug)]
 pub struct AuthenticatorData<'a> {
-    /// SHA-256 of the RP id.
     pub rp_id_hash: &'a [u8; 32],
     flags: u8,
     /// Number of signatures so far; always 0 if the authenticator doesn't count.
@@ -16,7 +15,6 @@ pub struct AuthenticatorData<'a> {
     pub credential: Option<AttestedCredential<'a>>,
 }
 
-/// The credential of a new passkey.
 #[derive(Debug)]
 pub struct AttestedCredential<'a> {
     pub id: &'a [u8],
@@ -62,12 +60,10 @@ impl<'a> AuthenticatorData<'a> {
         self.flags & flag != 0
     }
 
-    /// True if a person was present.
     pub fn is_present(&self) -> bool {
         self.has(0x01)
     }
 
-    /// True if the authenticator has verified its owner.
     pub fn is_verified(&self) -> bool {
         self.has(0x04)
     }

@@ -3,8 +3,7 @@
 /// Greatest nesting depth of a skipped item.
 const DEPTH_MAX: u8 = 4;
 
-/// Reads items in order. Each method returns `None` if the next item isn't of its type and form, or is
-/// truncated.
+/// Reads items in order. Each method returns `None` for another type or form, and for a truncated item.
 #[derive(Debug, Clone, Copy)]
 pub struct CborReader<'a>(pub &'a [u8]);
 
@@ -59,12 +58,10 @@ impl<'a> CborReader<'a> {
         std::str::from_utf8(self.string(3)?).ok()
     }
 
-    /// Number of pairs in a map; the pairs follow.
     pub fn map(&mut self) -> Option<u64> {
         self.of(5)
     }
 
-    /// Skips an item of any type.
     pub fn skip(&mut self) -> Option<()> {
         self.skip_within(DEPTH_MAX)
     }

@@ -13,7 +13,6 @@ pub const CHALLENGE_TTL_S: u64 = 5 * 60;
 pub const RANDOM_BYTES: usize = 24;
 const TIME_BYTES: usize = 8;
 
-/// The operation for which a challenge was issued.
 #[derive(Debug, Clone, Copy)]
 pub enum ChallengePurpose {
     SignIn,
@@ -59,7 +58,6 @@ impl ChallengePurpose {
     }
 }
 
-/// Name under which an answered challenge is stored.
 pub fn name_of(challenge: &[u8]) -> String {
     hex::encode(Sha256::digest(challenge))
 }

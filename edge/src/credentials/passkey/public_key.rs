@@ -16,7 +16,6 @@ const MODULUS: std::ops::RangeInclusive<usize> = 256..=512;
 /// Length of an RSA exponent in bytes; in practice the exponent is 65537.
 const EXPONENT: std::ops::RangeInclusive<usize> = 1..=4;
 
-/// A public key as a JWK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey(String);
 
@@ -71,7 +70,6 @@ impl PublicKey {
         }
     }
 
-    /// Restores a stored key.
     pub const fn stored(jwk: String) -> Self {
         Self(jwk)
     }
