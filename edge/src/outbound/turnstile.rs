@@ -1,3 +1,5 @@
+//! Cloudflare Turnstile, if the operator uses it: verifies that a browser has solved the challenge for a token.
+
 use std::fmt;
 
 use secrecy::{ExposeSecret as _, SecretString};
