@@ -47,9 +47,6 @@ pub struct Address {
 
 impl Address {
     /// Parses an address exactly, as programs send it; [`read`](crate::read) reads the text of a person or a file.
-    ///
-    /// # Errors
-    /// [`FormatError`], which names the wrong part.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         // A quoted local part may contain an `@`; a domain can't.
         let (local, domain) = text.rsplit_once('@').ok_or(FormatError::NoAt)?;
@@ -67,7 +64,6 @@ impl Address {
         Ok(Self { given: text.to_owned(), local_len: local.len(), normal })
     }
 
-    /// The address in its original form.
     #[must_use]
     pub fn as_given(&self) -> &str {
         &self.given
@@ -79,13 +75,12 @@ impl Address {
         &self.normal
     }
 
-    /// The local part in its original form.
     #[must_use]
     pub fn local_part(&self) -> &str {
         self.normal.get(..self.local_len).unwrap_or_default()
     }
 
-    /// The domain in lower-case A-labels, without a trailing dot.
+    /// In lower-case A-labels, without a trailing dot.
     #[must_use]
     pub fn domain(&self) -> &str {
         self.normal.get(self.local_len + 1..).unwrap_or_default()

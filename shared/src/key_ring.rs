@@ -42,10 +42,7 @@ pub enum KeyRingError {
 }
 
 impl KeyRing {
-    /// Parses the configured form.
-    ///
-    /// # Errors
-    /// [`KeyRingError`], which names the wrong part.
+    /// The errors contain no part of a secret.
     pub fn parse(configured: &str) -> Result<Self, KeyRingError> {
         let mut entries: Vec<Entry> = Vec::with_capacity(MAX_SECRETS);
         for pair in configured.split(',') {
@@ -68,7 +65,6 @@ impl KeyRing {
         Ok(Self { entries })
     }
 
-    /// The signing secret and its `kid`.
     #[must_use]
     pub fn signing(&self) -> (&str, &[u8]) {
         // `parse` never returns an empty ring, and an empty secret would verify nothing that was
@@ -82,7 +78,6 @@ impl KeyRing {
         self.entries.iter().find(|entry| entry.kid == kid).map(|entry| entry.secret.expose_secret())
     }
 
-    /// Names of the live secrets, the signing secret's first.
     pub fn kids(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.kid.as_str())
     }

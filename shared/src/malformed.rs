@@ -21,7 +21,7 @@ const SEVERAL: &str = "This looks like several addresses. Send one at a time.";
 const LINE_BREAK: &str = "There is a line break in it.";
 const UNMATCHED: &str = "The angle brackets in it don't match.";
 
-/// Describes why a text isn't reduced to one text.
+/// Why a text isn't reduced to one text.
 pub fn problem_of_form(mistake: FormMistake, text: &str) -> &'static str {
     match mistake {
         FormMistake::Empty => "There is nothing in it.",
@@ -39,8 +39,6 @@ pub fn problem_of_form(mistake: FormMistake, text: &str) -> &'static str {
     }
 }
 
-/// Describes the mistake in a text that [`Address::parse`] rejects, in one or two sentences. The
-/// description quotes at most one character of the text.
 pub fn problem(text: &str) -> String {
     if let Some(problem) = outside_quotes(text) {
         return problem;
@@ -60,7 +58,6 @@ pub fn problem(text: &str) -> String {
         Err(FormatError::LocalPart) => local_part(local_part_of),
         Err(FormatError::Domain) => domain(domain_of),
         Err(FormatError::TooLong) => too_long(),
-        // Never used: the caller passes only texts that can't be parsed.
         Ok(_) => "It is an address.".into(),
     }
 }

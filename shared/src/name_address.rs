@@ -5,15 +5,10 @@ use crate::address::marks::{LINE_BREAKS, trimmed};
 /// Reason why a text isn't one address, with or without a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormMistake {
-    /// Nothing, or nothing but quotes.
     Empty,
-    /// A bracket without its partner.
     Unbalanced,
-    /// More than one pair of brackets.
     Pairs,
-    /// A pair of brackets around nothing.
     Hollow,
-    /// Something after the brackets.
     After,
     /// A separator after the brackets, as email programs copy it.
     Separator,

@@ -4,7 +4,6 @@
 macro_rules! names {
     ($enum:ident: $($variant:ident = $name:literal,)*) => {
         impl $enum {
-            /// Every variant, in the order of docs/api.md.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
 
             /// The name in messages, logs and labels.

@@ -17,7 +17,6 @@ pub use self::{
 };
 use crate::{Address, Reason, Status, names::names};
 
-/// Body of `POST /v1/probe`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeRequest {
@@ -56,16 +55,12 @@ pub struct Verdict {
     pub status: Status,
     pub reason: Reason,
     pub stage: Stage,
-    /// Name of the MX host that decided the verdict, if a host was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mx_host: Option<String>,
-    /// Basic reply code (RFC 5321 §4.2), 200–599.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smtp_code: Option<u16>,
-    /// Enhanced status code (RFC 3463), for example `5.1.1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enhanced_code: Option<String>,
-    /// Seconds after which another check may give a different result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u32>,
     /// Age in seconds of a repeated verdict; absent on a new verdict.
@@ -77,7 +72,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Creates a verdict at `stage` without a reply as evidence.
     #[must_use]
     pub const fn new(status: Status, reason: Reason, stage: Stage) -> Self {
         Self {
@@ -93,7 +87,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict in one word, which depends on the evidence: without any, nothing is known.
+    /// One word, which depends on the evidence: without any, nothing is known.
     #[must_use]
     pub fn deliverability(&self) -> Deliverability {
         self.details.as_ref().map_or(Deliverability::Unknown, |details| details.verdict)

@@ -21,9 +21,6 @@ pub struct Malformed {
 
 /// Reads a bare address or `Name <address>`. Blanks, line ends and invisible characters around either are removed;
 /// nothing else is.
-///
-/// # Errors
-/// [`Malformed`], which describes the mistake.
 pub fn read(text: &str) -> Result<Address, Malformed> {
     let whole = trimmed(text);
     let malformed =
@@ -37,10 +34,7 @@ pub fn read(text: &str) -> Result<Address, Malformed> {
     Ok(address)
 }
 
-/// Reads an address of an account: bare, and without anything around it.
-///
-/// # Errors
-/// [`Malformed`], which describes the mistake.
+/// Bare, and without anything around it.
 pub fn read_bare(text: &str) -> Result<Address, Malformed> {
     Address::parse(text).map_err(|_| {
         let mistake = text.is_empty().then_some(FormMistake::Empty);
@@ -65,7 +59,6 @@ impl Malformed {
         &self.text
     }
 
-    /// True if nothing is left of the text.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         matches!(self.mistake, Some(FormMistake::Empty))
@@ -87,8 +80,7 @@ impl Malformed {
         )
     }
 
-    /// Describes the mistake for the person who typed the text: one or two sentences, which quote at most one character
-    /// of the text.
+    /// One or two sentences for the person who typed the text, which quote at most one character of it.
     #[must_use]
     pub fn problem(&self) -> String {
         self.mistake.map_or_else(
@@ -97,7 +89,6 @@ impl Malformed {
         )
     }
 
-    /// The address that was probably meant.
     #[must_use]
     pub fn suggestion(&self) -> Option<String> {
         suggestion::suggestion(&self.whole)

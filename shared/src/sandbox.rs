@@ -8,36 +8,27 @@ use crate::{
 
 /// `.test` is reserved (RFC 6761 §6.2), so no real domain can be confused with it.
 pub const DOMAIN: &str = "sandbox.test";
-/// Name of the sandbox's mail server.
 pub const MX_HOST: &str = "mx.sandbox.test";
-/// A domain that doesn't exist, and for which [`DOMAIN`] is suggested.
+/// For which [`DOMAIN`] is suggested.
 pub const MISSPELT_DOMAIN: &str = "snadbox.test";
-/// A domain that doesn't exist.
 pub const MISSING_DOMAIN: &str = "nodomain.test";
 /// Delay of the slow server in seconds.
 pub const SLOW_S: u64 = 3;
 
-/// A sandbox address, and the result of checking it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SandboxCase {
     pub address: &'static str,
-    /// Status of the check, or of a scan's result if the API responds with an error.
+    /// Of a scan's result, if the API responds with an error.
     pub status: Status,
-    /// The reason, if details are requested.
     pub reason: Reason,
     pub behaviour: Behaviour,
-    /// Description for people.
     pub does: &'static str,
 }
 
-/// Behaviour that leads to the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {
-    /// The mail server's reply to RCPT.
     Reply(&'static str),
-    /// The mail server's reply to RCPT, [`SLOW_S`] seconds late.
     SlowReply(&'static str),
-    /// The mail server never replies.
     Silence,
     /// The mail server accepts every recipient.
     AcceptsAll,
@@ -45,7 +36,6 @@ pub enum Behaviour {
     AcceptedBy(&'static str),
     /// The verdict is reached at this stage, without a reply to RCPT.
     Decided(Stage),
-    /// The API responds with this HTTP status instead of a verdict.
     Http(u16),
 }
 
@@ -134,13 +124,11 @@ pub const CASES: [SandboxCase; 37] = [
         "the database fails"),
 ];
 
-/// A domain of the sandbox.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SandboxDomain {
     pub domain: &'static str,
     pub kind: DomainKind,
     pub accepts_mail: bool,
-    /// Description for people.
     pub does: &'static str,
 }
 
@@ -200,7 +188,6 @@ const fn case(
 }
 
 impl SandboxCase {
-    /// Local part and domain.
     #[must_use]
     pub fn parts(&self) -> (&'static str, &'static str) {
         self.address.split_once('@').unwrap_or((self.address, ""))
@@ -231,7 +218,6 @@ pub fn http_status(address: &Address) -> Option<u16> {
     status.parse().ok().filter(|status| [429, 502, 503].contains(status))
 }
 
-/// Like [`find`], by local part and domain in lower case.
 #[must_use]
 pub fn find_parts(local_part: &str, domain: &str) -> Option<&'static SandboxCase> {
     if domain != DOMAIN

@@ -12,15 +12,10 @@ pub enum Status {
     Accepted,
     /// `false`: the mail server refuses the address.
     Refused,
-    /// The input is not an email address.
     InvalidFormat,
-    /// The domain does not exist.
     DomainNotFound,
-    /// The domain exists but accepts no mail.
     NoMxRecords,
-    /// None of the domain's mail servers could be reached.
     SmtpConnectError,
-    /// The mail server didn't reply within the time limit.
     SmtpTimeout,
     /// The mail server refused *us*, which says nothing about the mailbox.
     BlockedByProvider,

@@ -18,7 +18,6 @@ pub const TTL_S: u64 = 60;
 
 const PURPOSE: Purpose = Purpose { issuer: "rcpt-edge", audience: "origin" };
 
-/// The claims of a ticket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ticket {
     iss: String,
@@ -29,7 +28,6 @@ pub struct Ticket {
     pub jti: String,
     /// SHA-256 of the body, unpadded base64url.
     body: String,
-    /// Opaque name of the account: at most [`MAX_TENANT`] characters. Absent if the edge sends no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
     /// True if the account pays. All accounts that don't pay are counted as one tenant.
@@ -67,10 +65,6 @@ impl Timed for Ticket {
 }
 
 impl Ticket {
-    /// Issues the token for one request; `now` is in Unix seconds.
-    ///
-    /// # Errors
-    /// [`InvalidToken`] when the claims can't be serialised.
     pub fn issue(
         keys: &KeyRing,
         request_id: &str,
@@ -80,10 +74,8 @@ impl Ticket {
         Self::issue_for(keys, request_id, body, now, None)
     }
 
-    /// Issues the token for one request of `tenant`, which an origin limits to a share of its permits.
-    ///
-    /// # Errors
-    /// [`InvalidToken`] when the claims can't be serialised, or the tenant's name isn't valid.
+    /// Issues the token for one request of `tenant`, which an origin limits to a share of its permits. `now` is in Unix
+    /// seconds.
     pub fn issue_for(
         keys: &KeyRing,
         request_id: &str,
@@ -109,9 +101,6 @@ impl Ticket {
 
     /// Checks the token before the request's body is read; `now` is in Unix seconds. The ticket holds for a body of
     /// which [`Ticket::is_for`] is true.
-    ///
-    /// # Errors
-    /// [`InvalidToken`] when the token is forged or expired, or was issued for another audience.
     pub fn open(keys: &KeyRing, token: &str, now: u64) -> Result<Self, InvalidToken> {
         let ticket: Self = jwt::verify(keys, PURPOSE, token, now)?;
         // A token with a longer lifetime than `TTL_S` wasn't issued by an edge.
@@ -120,16 +109,12 @@ impl Ticket {
         if fine { Ok(ticket) } else { Err(InvalidToken) }
     }
 
-    /// True if the ticket was issued for this body.
     #[must_use]
     pub fn is_for(&self, body: &[u8]) -> bool {
         self.body == digest(body)
     }
 
     /// Checks the token and its body.
-    ///
-    /// # Errors
-    /// As [`Ticket::open`], and [`InvalidToken`] when the token was issued for another body.
     pub fn check(keys: &KeyRing, token: &str, body: &[u8], now: u64) -> Result<Self, InvalidToken> {
         let ticket = Self::open(keys, token, now)?;
         if ticket.is_for(body) { Ok(ticket) } else { Err(InvalidToken) }
@@ -141,7 +126,6 @@ impl Ticket {
         Some(if self.paying { name } else { FREE })
     }
 
-    /// The tenant's own name, for the log.
     pub fn tenant(&self) -> Option<&str> {
         self.tenant.as_deref()
     }

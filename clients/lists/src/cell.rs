@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use rcpt_shared::{Address, read};
 
-/// Content of a cell of the address column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// Nothing but blanks and invisible marks: the row has no verdict.
@@ -23,7 +22,6 @@ pub struct Problem {
     pub suggestion: Option<String>,
 }
 
-/// Reads a cell.
 #[must_use]
 pub fn subject(cell: &str) -> Subject {
     match address(cell) {

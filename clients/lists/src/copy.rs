@@ -10,7 +10,6 @@ use crate::{
     source::Edit,
 };
 
-/// The columns that a copy has after the file's own, everywhere in this order.
 pub const COLUMNS: [&str; 7] = [
     "rcpt_verdict",
     "rcpt_reason",
@@ -24,11 +23,9 @@ pub const COLUMNS: [&str; 7] = [
 /// The verdict of a cell that isn't an address, in the copy alone: mail to it wouldn't come back, it can't be sent.
 pub const NOT_AN_ADDRESS: &str = "not_an_address";
 
-/// The service's answer about a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub verdict: Deliverability,
-    /// The reason's name.
     pub reason: String,
     pub disposable: Option<bool>,
     pub role: Option<bool>,
@@ -37,23 +34,21 @@ pub struct Answer {
     pub is_final: bool,
 }
 
-/// A part of a copy, or all of it.
 pub struct Part<'a> {
     /// The answer about a position, if there is one.
     pub answer: &'a dyn Fn(u32) -> Option<Answer>,
-    /// Selects rows by their positions and their verdict, which rows without an address don't have.
+    /// Selects rows by their positions and verdict, which rows without an address don't have.
     pub only: &'a dyn Fn(&[u32], Option<Deliverability>) -> bool,
     /// A row with several addresses in its cell becomes a row for each.
     pub split: bool,
 }
 
-/// A row of a copy: our columns, and the address that stands in its cell alone, of several.
 pub(crate) struct Written {
     pub columns: [String; COLUMNS.len()],
     pub alone: Option<String>,
 }
 
-/// See [`List::sheet_copy`]; `rcpt-workbooks` explains the members.
+/// `rcpt-workbooks` explains the members.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SheetCopy {
     pub columns: Vec<u32>,
@@ -65,7 +60,6 @@ pub struct SheetCopy {
 }
 
 impl Answer {
-    /// True for a throw-away address or a role account.
     #[must_use]
     pub fn has_traits(&self) -> bool {
         self.disposable == Some(true) || self.role == Some(true)
@@ -73,7 +67,6 @@ impl Answer {
 }
 
 impl List {
-    /// Writes the copy.
     #[must_use]
     pub fn copy(&self, plan: &Plan, part: &Part<'_>) -> Vec<u8> {
         let mut to = self.source.mark().to_vec();

@@ -19,7 +19,6 @@ pub const DELIMITERS: [Delimiter; 4] = [
 pub(crate) const SAMPLE_BYTES: usize = 256 * 1024;
 pub(crate) const SAMPLE_ROWS: usize = 500;
 
-/// A character between two cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delimiter {
     pub byte: u8,

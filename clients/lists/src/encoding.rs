@@ -51,14 +51,13 @@ const SAMPLE: usize = 4096;
 /// The encoding of a file's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoding {
-    /// The encoding's name, such as `windows-1251`.
     pub name: &'static str,
     /// A few of the file's words with letters beyond ASCII, by which a person sees whether the encoding is right.
     pub words: Vec<String>,
     /// The encoding isn't told by the file, and wasn't chosen: it is the likeliest.
     pub is_guess: bool,
-    /// Lines in another encoding than UTF-8 in a file that is UTF-8 elsewhere: their encoding, their number, and the
-    /// first one's number.
+    /// Lines in another encoding in a file that is UTF-8 elsewhere: their encoding, number, and the first line's
+    /// number.
     pub odd_lines: Option<(&'static str, usize, u32)>,
 }
 
@@ -139,7 +138,6 @@ fn wide(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
 struct Lines {
     utf8: usize,
     other: usize,
-    /// Detector over the lines that aren't UTF-8.
     odd: EncodingDetector,
     whole: EncodingDetector,
 }
@@ -166,7 +164,7 @@ impl Lines {
         lines
     }
 
-    /// The file's encoding, and that of the lines which aren't UTF-8 in a file that is UTF-8 elsewhere.
+    /// The file's encoding, and that of its odd lines.
     fn encodings(
         &self,
         body: &[u8],

@@ -59,9 +59,7 @@ pub struct List {
 pub struct Sheet {
     /// Names of the workbook's sheets, in order.
     pub sheets: Vec<String>,
-    /// Index of this one.
     pub sheet: usize,
-    /// Other sheets with addresses.
     pub others: Vec<usize>,
     /// The sheet's number of each row, from 1.
     pub numbers: Vec<u32>,
@@ -81,10 +79,7 @@ pub(crate) enum Kind {
     Data,
 }
 
-/// Reads a file.
-///
-/// # Errors
-/// [`NotAList`] says what it is instead. A list whose column isn't found is a list: see [`List::column`].
+/// Reads a file. A list whose column isn't found is a list too: see [`List::column`].
 pub fn read(bytes: Vec<u8>, choices: &Choices) -> Result<List, NotAList> {
     #[cfg(not(target_arch = "wasm32"))]
     if rcpt_workbooks::is_workbook(&bytes) {
@@ -104,10 +99,7 @@ pub fn read(bytes: Vec<u8>, choices: &Choices) -> Result<List, NotAList> {
     List::of_source(source, encoding, choices, false)
 }
 
-/// Reads a sheet of a workbook, whose rows are CSV.
-///
-/// # Errors
-/// The sheet is empty.
+/// The rows are CSV. Fails if the sheet is empty.
 pub fn read_sheet(csv: &str, sheet: Sheet, choices: &Choices) -> Result<List, NotAList> {
     let encoding = Encoding { name: "UTF-8", words: Vec::new(), is_guess: false, odd_lines: None };
     // Excel recognises UTF-8 by the mark.
@@ -118,11 +110,7 @@ pub fn read_sheet(csv: &str, sheet: Sheet, choices: &Choices) -> Result<List, No
     Ok(list)
 }
 
-/// Reads a pasted text, or a text file: a table with a heading, recipients as email programs copy them, or one address
-/// in each line.
-///
-/// # Errors
-/// See [`read`].
+/// A table with a heading, recipients as email programs copy them, or one address in each line.
 pub fn read_pasted(bytes: Vec<u8>, choices: &Choices) -> Result<List, NotAList> {
     let list = read(bytes, choices)?;
     let is_table = list.header.is_some() && list.width > 1;
@@ -172,7 +160,6 @@ impl List {
         Ok(list)
     }
 
-    /// Chooses the column of addresses; without a choice it is found.
     pub fn choose(&mut self, column: Option<&Column>) {
         for item in &mut self.items {
             if item.kind != Kind::Blank {
@@ -216,7 +203,6 @@ impl List {
         items.filter(move |(_, item)| item.kind == kind).map(|(at, _)| at)
     }
 
-    /// Number of rows with data, which are all rows but those above and the headings.
     #[must_use]
     pub fn len(&self) -> usize {
         self.data.len()
@@ -227,7 +213,6 @@ impl List {
         self.data.is_empty()
     }
 
-    /// Number of columns.
     #[must_use]
     pub const fn width(&self) -> usize {
         self.width
@@ -239,7 +224,6 @@ impl List {
         self.column
     }
 
-    /// Other columns with addresses.
     #[must_use]
     pub fn other_columns(&self) -> &[usize] {
         &self.others
@@ -261,13 +245,11 @@ impl List {
         self.workbook.as_ref().map(|book| (book.sheets.as_slice(), book.sheet))
     }
 
-    /// The headings, if there are any.
     #[must_use]
     pub fn headings(&self) -> Option<Vec<String>> {
         self.header.map(|at| self.values(usize::try_from(at).unwrap_or(usize::MAX)))
     }
 
-    /// The cells of a row.
     #[must_use]
     pub fn cells(&self, row: usize) -> Vec<String> {
         self.item(row).map_or_else(Vec::new, |at| self.values(at))
@@ -361,7 +343,6 @@ impl List {
             && cells.iter().any(|cell| delimiter::is_address(cell))
     }
 
-    /// The heading of a column, or its number.
     #[must_use]
     pub fn column_name(&self, column: usize) -> String {
         let headings = self.headings().unwrap_or_default();

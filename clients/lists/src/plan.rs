@@ -14,7 +14,6 @@ use crate::{
 /// The rule by which an address counts as a repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeats {
-    /// A repeated address is checked once.
     pub once: bool,
     /// Upper and lower case before the `@` are different mailboxes, as RFC 5321 §2.4 allows and nobody does.
     pub case_matters: bool,
@@ -26,7 +25,6 @@ impl Default for Repeats {
     }
 }
 
-/// The checks of a list.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// The address of each position, as in the file's first row that has it.
@@ -37,7 +35,6 @@ pub struct Plan {
     pub counts: Counts,
 }
 
-/// The checks that a row waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowPlan {
     Empty,
@@ -49,7 +46,6 @@ pub enum RowPlan {
 }
 
 impl RowPlan {
-    /// The positions that the row waits for.
     #[must_use]
     pub fn positions(&self) -> &[u32] {
         match self {
@@ -64,19 +60,16 @@ impl RowPlan {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     pub rows: usize,
-    /// Addresses that are checked.
     pub addresses: usize,
-    /// Addresses that repeat an earlier one.
     pub repeated: usize,
     pub not_an_address: usize,
     pub empty: usize,
-    /// Rows with several addresses in their cell.
     pub several: usize,
     /// Rows with an address that the joined scan doesn't have.
     pub not_in_scan: usize,
 }
 
-/// Bytes that the sender of a scan keeps for each position, to find its verdict again: the beginning of a hash over the
+/// Bytes that a scan's sender keeps for each position, to find its verdict again: the beginning of a hash over the
 /// scan's id and the address. Of 100,000 positions, two are equal by chance once in four thousand million scans.
 pub const TAG_BYTES: usize = 8;
 
@@ -108,7 +101,7 @@ impl Plan {
         typing::meant(self.address(position), reason)
     }
 
-    /// The tag of each position, one after the other.
+    /// One after the other.
     #[must_use]
     pub fn tags(&self, scan: &str, case_matters: bool) -> Vec<u8> {
         let tag_of = |text: &String| match subject(text) {
@@ -122,7 +115,6 @@ impl Plan {
 }
 
 impl List {
-    /// The checks of the list.
     #[must_use]
     pub fn plan(&self, repeats: Repeats) -> Plan {
         let mut plan = Plan::default();
@@ -172,8 +164,7 @@ impl List {
     }
 
     /// Joins the list with a scan whose tags were kept: each row waits for the positions of its addresses, wherever it
-    /// stands now. A row with an address that the scan doesn't have waits for nothing. `counts.addresses` is the number
-    /// of positions that the list has.
+    /// stands now. `counts.addresses` is the number of positions that the list has.
     #[must_use]
     pub fn joined(&self, scan: &str, tags: &[u8], case_matters: bool) -> Plan {
         let (tags, _) = tags.as_chunks::<TAG_BYTES>();

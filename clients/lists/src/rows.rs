@@ -16,7 +16,6 @@ pub(crate) struct Row {
     pub start: usize,
     /// End without the line end.
     pub end: usize,
-    /// Start of the next row.
     pub next: usize,
     /// Number of the row's first line in the file, from 1.
     pub line: u32,
@@ -72,7 +71,6 @@ impl Row {
             && self.cells(text, delimiter).iter().any(|cell| cell.form == Form::Stray)
     }
 
-    /// True if the row is empty or has only blanks.
     pub fn is_blank(&self, text: &str) -> bool {
         text.get(self.start..self.end)
             .is_some_and(|row| row.trim_matches([' ', '\u{a0}']).is_empty())

@@ -20,7 +20,6 @@ pub(crate) struct Raw {
     pub lines: Vec<Line>,
 }
 
-/// Start of a line in the text and in the file.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub text: usize,
@@ -50,13 +49,11 @@ impl Source {
         Self { text, mark, raw: Some(raw), main }
     }
 
-    /// The text without its mark.
     pub fn text(&self) -> &str {
         let skipped = if self.raw.is_some() { 0 } else { self.mark };
         self.text.get(skipped..).unwrap_or_default()
     }
 
-    /// The byte order mark.
     pub fn mark(&self) -> &[u8] {
         let bytes = self.raw.as_ref().map_or(self.text.as_bytes(), |raw| &raw.bytes);
         bytes.get(..self.mark).unwrap_or_default()

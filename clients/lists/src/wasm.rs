@@ -8,7 +8,6 @@ use crate::{
     Sheet, SheetCopy, read, read_pasted, subject,
 };
 
-/// A list that was read, with its plan.
 #[wasm_bindgen(js_name = ReadList)]
 pub struct ReadList {
     list: List,
@@ -20,7 +19,6 @@ fn printed(sentence: &impl ToString) -> String {
     sentence.to_string().replace('\'', "\u{2019}")
 }
 
-/// Reads a sheet that the other module has read as CSV.
 #[wasm_bindgen(js_name = readSheet)]
 pub fn read_sheet(
     csv: &str,
@@ -63,7 +61,6 @@ pub fn read_list(
     Ok(ReadList { list, plan })
 }
 
-/// The encodings that can be chosen.
 #[wasm_bindgen]
 pub fn encodings() -> Vec<String> {
     ENCODINGS.map(str::to_owned).to_vec()
@@ -71,7 +68,6 @@ pub fn encodings() -> Vec<String> {
 
 #[wasm_bindgen(js_class = ReadList)]
 impl ReadList {
-    /// Chooses the column by its index.
     pub fn choose(&mut self, column: usize) {
         self.list.choose(Some(&Column::Number(column)));
     }
@@ -87,7 +83,6 @@ impl ReadList {
         (0..self.list.width()).map(|column| self.list.column_name(column)).collect()
     }
 
-    /// Columns with addresses besides the chosen one.
     #[wasm_bindgen(getter, js_name = otherColumns)]
     pub fn other_columns(&self) -> Vec<usize> {
         self.list.other_columns().to_vec()
@@ -118,7 +113,6 @@ impl ReadList {
         self.list.encoding().is_guess
     }
 
-    /// Names of a workbook's sheets; empty for other files.
     #[wasm_bindgen(getter)]
     pub fn sheets(&self) -> Vec<String> {
         self.list.sheets().map_or_else(Vec::new, |(names, _)| names.to_vec())
@@ -140,8 +134,8 @@ impl ReadList {
         cells.filter(|cell| !cell.trim().is_empty()).take(count).collect()
     }
 
-    /// Plans the checks. Returns the numbers of rows, addresses, repeats, texts that aren't addresses, empty cells,
-    /// cells with several addresses, and rows that a joined scan doesn't have.
+    /// The numbers of rows, addresses, repeats, texts that aren't addresses, empty cells, cells with several addresses,
+    /// and rows that a joined scan doesn't have.
     pub fn plan(&mut self, once: bool, case_matters: bool) -> Vec<usize> {
         self.plan = self.list.plan(Repeats { once, case_matters });
         self.counts()
@@ -152,7 +146,7 @@ impl ReadList {
         self.plan.tags(scan, case_matters)
     }
 
-    /// Joins the list with a scan by its tags. Returns the numbers of [`ReadList::plan`].
+    /// Returns the numbers of [`ReadList::plan`].
     pub fn join(&mut self, scan: &str, tags: &[u8], case_matters: bool) -> Vec<usize> {
         self.plan = self.list.joined(scan, tags, case_matters);
         self.counts()
@@ -165,7 +159,6 @@ impl ReadList {
         [rows, addresses, repeated, not_an_address, empty, several, not_in_scan].to_vec()
     }
 
-    /// The address of each position.
     pub fn addresses(&self) -> Vec<String> {
         self.plan.addresses.clone()
     }
@@ -266,7 +259,6 @@ fn is_wanted(
     is_wanted && !(without_traits && answers.any(|answer| answer.has_traits()))
 }
 
-/// See [`SheetCopy`].
 #[wasm_bindgen(js_name = CopiedSheet)]
 pub struct CopiedSheet(SheetCopy);
 

@@ -8,7 +8,6 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The verdict about one address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
     pub email: String,
@@ -21,20 +20,18 @@ pub struct Validation {
     /// True if the verdict hadn't arrived by the deadline; a repeat with the same `Idempotency-Key` returns it later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
-    /// Evidence behind the verdict, if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
 }
 
-/// The evidence behind a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Details {
     pub confidence: Confidence,
     /// A word such as `no_such_mailbox`. New ones may be added.
     pub reason: String,
-    /// The mistake in a text that isn't an address.
+    /// In a text that isn't an address.
     pub problem: Option<String>,
     /// Operator of the mail server, if it is a known one.
     pub operator: Option<String>,
@@ -56,7 +53,6 @@ pub struct Details {
     pub role_account: bool,
     #[serde(default)]
     pub free_provider: bool,
-    /// The address that was probably meant.
     pub suggestion: Option<String>,
     /// Seconds after which another check may give a different result.
     pub retry_after: Option<u32>,
@@ -64,10 +60,9 @@ pub struct Details {
     pub further: BTreeMap<String, Value>,
 }
 
-/// The verdicts for a list of addresses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListValidation {
-    /// One result per address, in the order of the request.
+    /// In the order of the request.
     pub results: Vec<Validation>,
     /// Number of charged results: all but those with `fatal_exception`. `None` while a result is
     /// pending.
@@ -81,7 +76,6 @@ pub struct ListValidation {
     pub further: BTreeMap<String, Value>,
 }
 
-/// The guard's decision about a sign-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     pub decision: Choice,
@@ -91,9 +85,7 @@ pub struct Decision {
     /// With [`Choice::Refuse`], a kind of the policy or `blocked_domain`; otherwise the verdict's reason, or why there
     /// is no verdict. New ones may be added.
     pub reason: String,
-    /// A sentence for the person who signs up, if the address is refused.
     pub message: Option<String>,
-    /// The address that was probably meant.
     pub suggestion: Option<String>,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
@@ -128,7 +120,6 @@ pub struct DomainFacts {
 /// The answer about a domain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Domain {
-    /// Domain that the user probably meant.
     pub suggestion: Option<String>,
     #[serde(flatten)]
     pub facts: DomainFacts,
@@ -151,7 +142,6 @@ pub struct DomainEvidence {
 pub struct Quota {
     pub plan: String,
     pub unlimited: bool,
-    /// The next 00:00 UTC, as an ISO 8601 date-time.
     pub resets_at: String,
     pub email_checks: Allowance,
     pub scans: ScanAllowance,
@@ -165,7 +155,6 @@ pub struct Allowance {
     pub daily_allowance: i64,
     pub used_today: i64,
     pub left_today: i64,
-    /// Remaining welcome checks, used after the daily allowance.
     pub welcome_left: i64,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
@@ -177,7 +166,6 @@ pub struct ScanAllowance {
     pub daily_allowance: i64,
     pub used_today: i64,
     pub left_today: i64,
-    /// Scan credits, used after the daily allowance.
     pub credits: i64,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
@@ -188,6 +176,6 @@ pub struct ScanAllowance {
 pub struct SignIn {
     pub email: String,
     pub api_key: SecretString,
-    /// Token of the session, which ends with [`crate::Client::sign_out`] or when it expires.
+    /// The session ends with [`crate::Client::sign_out`] or when it expires.
     pub token: SecretString,
 }

@@ -10,7 +10,6 @@ use crate::{Client, client::OnWait, error::Error, retry::Wait};
 const CONNECT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Builder of a [`Client`].
 #[derive(Clone)]
 pub struct Builder {
     url: String,
@@ -30,7 +29,6 @@ impl Builder {
         Self { url: url.to_owned(), api_key: None, timeout: TIMEOUT, on_wait: Arc::new(|_| ()) }
     }
 
-    /// Sets the key of the account whose allowance is used.
     #[must_use]
     pub fn api_key(mut self, api_key: SecretString) -> Self {
         self.api_key = Some(api_key);
@@ -52,11 +50,7 @@ impl Builder {
         self
     }
 
-    /// Builds the client.
-    ///
-    /// # Errors
-    /// [`Error::Address`] if the URL isn't valid or would send the key unencrypted; [`Error::Unauthorised`] if no key
-    /// has this text. Neither shows the key or the URL.
+    /// The errors show neither key nor URL.
     pub fn build(self) -> Result<Client, Error> {
         let url = checked(&self.url)?;
         if let Some(api_key) = &self.api_key {

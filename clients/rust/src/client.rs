@@ -25,7 +25,7 @@ const RESPONSE_BYTES_MAX: u64 = 4 << 20;
 
 pub(crate) type OnWait = Arc<dyn Fn(&Wait) + Send + Sync>;
 
-/// A client of the API. Cloning is cheap; clones share their connections.
+/// A client of the API. Cloning is cheap; clones share their connections. Calls fail as [`Error`] says.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) agent: Agent,
@@ -46,7 +46,6 @@ impl fmt::Debug for Client {
 #[derive(Debug, Clone)]
 pub(crate) struct Call<'a> {
     method: Method,
-    /// Path below `/v1`.
     path: &'a str,
     body: Option<Value>,
     bearer: Option<&'a SecretString>,
@@ -91,10 +90,8 @@ pub(crate) struct Reply {
 }
 
 impl Client {
-    /// Creates a client with this key and the default timeout.
-    ///
-    /// # Errors
-    /// [`Error::Address`] if the URL isn't valid, or would send the key unencrypted.
+    /// With the default timeout. Fails with [`Error::Address`] if the URL isn't valid, or would send the key
+    /// unencrypted.
     pub fn new(url: &str, api_key: &str) -> Result<Self, Error> {
         Self::builder(url).api_key(api_key.into()).build()
     }
@@ -105,7 +102,6 @@ impl Client {
         Builder::new(url)
     }
 
-    /// The service's URL without `/v1`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -123,18 +119,11 @@ impl Client {
         self.last_rate_limit.lock().clone()
     }
 
-    /// Checks an address.
-    ///
-    /// # Errors
-    /// If there is no verdict: see [`Error`].
     pub fn check(&self, email: &str) -> Result<Validation, Error> {
         self.validate(json!({ "email": email }))
     }
 
-    /// Checks an address, and returns the reason too: the response has `details`.
-    ///
-    /// # Errors
-    /// If there is no verdict: see [`Error`].
+    /// The response has `details`, with the reason.
     pub fn check_with_details(&self, email: &str) -> Result<Validation, Error> {
         self.validate(json!({ "email": email, "details": true }))
     }
@@ -142,9 +131,6 @@ impl Client {
     /// Checks an address under the caller's own `Idempotency-Key` of 16 to 255 printable
     /// characters. A repeat with the same key within 24 hours isn't charged again, even from another
     /// process.
-    ///
-    /// # Errors
-    /// If there is no verdict: see [`Error`].
     pub fn check_under(
         &self,
         idempotency_key: &str,
@@ -159,9 +145,6 @@ impl Client {
     /// [`Validation::pending`] and the details known so far. The check continues in the background. A repeat with the
     /// same key (16 to 255 printable characters) isn't charged again, and returns the verdict when there is one.
     /// Without a key, a repeat is a new check. The client's own timeout should exceed `deadline`.
-    ///
-    /// # Errors
-    /// If there is no response: see [`Error`].
     pub fn check_by(
         &self,
         deadline: Duration,
@@ -177,9 +160,6 @@ impl Client {
     /// Checks up to 100 addresses in one call; each is charged as a check. `deadline` and key work
     /// as in [`Self::check_by`]. If fewer checks are left than there are addresses, none is
     /// checked.
-    ///
-    /// # Errors
-    /// If there is no response: see [`Error`].
     pub fn check_list<E: AsRef<str>>(
         &self,
         emails: &[E],
@@ -197,9 +177,6 @@ impl Client {
     }
 
     /// The kind of a domain, without an address. The call is charged as a check.
-    ///
-    /// # Errors
-    /// If there is no response: see [`Error`].
     pub fn check_domain(&self, domain: &str) -> Result<Domain, Error> {
         self.call(&Call::post("/domains", json!({ "domain": domain })))
     }
@@ -207,9 +184,6 @@ impl Client {
     /// Asks the sign-up guard whether an address may sign up, by the account's policy. The answer comes within the
     /// policy's deadline. If the call fails all the same, let the person sign up: `client.within(…)` sets how long to
     /// wait for it.
-    ///
-    /// # Errors
-    /// If there is no response: see [`Error`].
     pub fn decide(&self, email: &str) -> Result<Decision, Error> {
         self.call(&Call::post("/guard/decide", json!({ "email": email })))
     }
@@ -219,18 +193,11 @@ impl Client {
     }
 
     /// The plan and the remaining allowances.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn quota(&self) -> Result<Quota, Error> {
         self.call(&Call::get("/me/quota"))
     }
 
-    /// Permanently ends the client's own API key. If it was the account's first key, the next sign-in
-    /// returns a new one.
-    ///
-    /// # Errors
-    /// See [`Error`].
+    /// Permanently ends the client's own API key. If it was the account's own key, the next sign-in returns a new one.
     pub fn end_key(&self) -> Result<(), Error> {
         self.reply(&Call::post("/keys/self-revoke", json!({}))).map(drop)
     }
@@ -254,9 +221,6 @@ impl Client {
     }
 
     /// Ends a session. The API key stays valid.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn sign_out(&self, token: &SecretString) -> Result<(), Error> {
         let call = Call { bearer: Some(token), ..Call::post("/auth/sign-out", json!({})) };
         self.reply(&call).map(drop)

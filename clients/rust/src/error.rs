@@ -54,7 +54,6 @@ impl Error {
         matches!(self, Self::TooMany { .. } | Self::Unavailable { .. } | Self::Network { .. })
     }
 
-    /// The code for programs, if the service sent one.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {
@@ -66,7 +65,6 @@ impl Error {
         }
     }
 
-    /// Further members of the error response, if the service sent one.
     #[must_use]
     pub const fn details(&self) -> Option<&ErrorDetails> {
         match self {

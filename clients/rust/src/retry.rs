@@ -14,14 +14,10 @@ const ATTEMPT: Duration = Duration::from_secs(15);
 /// service's last response. A call of under 4 s uses a quarter of its time.
 const RESERVE: Duration = Duration::from_secs(1);
 
-/// A pause before a retry.
 #[derive(Debug, Clone)]
 pub struct Wait {
-    /// Number of failed attempts so far.
     pub failures: u32,
-    /// Length of the pause.
     pub pause: Duration,
-    /// Error of the last attempt.
     pub why: String,
 }
 

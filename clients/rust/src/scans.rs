@@ -37,7 +37,6 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// True if the scan has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         !matches!(&*self.state, "open" | "running")
@@ -63,7 +62,6 @@ pub struct ScanResult {
     pub further: BTreeMap<String, Value>,
 }
 
-/// A page of results, by position.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ScanResults {
     pub results: Vec<ScanResult>,
@@ -88,7 +86,6 @@ pub struct EventPage {
     pub next: String,
 }
 
-/// An address of a list, and its result.
 #[derive(Debug, Clone)]
 pub struct Joined<'a> {
     pub address: &'a str,
@@ -108,9 +105,6 @@ const LONGEST_LOOK: Duration = Duration::from_secs(10);
 impl Client {
     /// Starts a scan of a list and sends all its parts. Another call with the same list and key
     /// within 24 hours returns the same scan.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn start_scan(
         &self,
         addresses: &[&str],
@@ -125,9 +119,6 @@ impl Client {
     }
 
     /// Waits until a scan has ended, calling `on_progress` with each state.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn wait_for_scan(
         &self,
         id: &str,
@@ -147,10 +138,8 @@ impl Client {
         }
     }
 
-    /// The addresses of a scan in their original order, each with its result.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] if the list isn't the scanned one; see also [`Error`].
+    /// The addresses of a scan in their original order, each with its result; [`Error::Refused`] if the list isn't the
+    /// scanned one.
     pub fn join_scan<'a>(&self, id: &str, addresses: &[&'a str]) -> Result<Vec<Joined<'a>>, Error> {
         let total = self.scan(id)?.total;
         if total != addresses.len() as u64 {
@@ -185,8 +174,7 @@ impl Client {
         }
     }
 
-    /// True also if it can't be determined: an older service compares nothing, and a part with fewer than two different
-    /// addresses can't be compared.
+    /// True also if it can't be determined: a part with fewer than two different addresses can't be compared.
     fn is_part(&self, id: &str, number: usize, addresses: &[&str]) -> Result<bool, Error> {
         #[derive(Deserialize)]
         struct PartMatch {
@@ -201,35 +189,23 @@ impl Client {
     }
 
     /// Up to a hundred events of the last 24 hours, after the given cursor.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn events(&self, after: Option<&str>) -> Result<EventPage, Error> {
         let after = after.map(|after| format!("?after={after}")).unwrap_or_default();
         self.call(&Call::get(&format!("/events{after}")))
     }
 
     /// Cancels a scan. Verdicts found so far are kept.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn cancel_scan(&self, id: &str) -> Result<Scan, Error> {
         self.call(&Call::post(&format!("/scans/{id}/cancel"), json!({})))
     }
 
     /// Deletes a scan with its results; a running one is cancelled.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn delete_scan(&self, id: &str) -> Result<(), Error> {
         self.reply(&Call::delete(&format!("/scans/{id}"))).map(drop)
     }
 
     /// Creates a scan of `total` addresses, whose parts are sent later. A repeat with the same key
     /// within 24 hours returns the same scan.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn create_scan(
         &self,
         total: usize,
@@ -241,44 +217,29 @@ impl Client {
     }
 
     /// Sends part `number`, from 0. Sending the same part again changes nothing.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn send_part(&self, id: &str, number: usize, addresses: &[&str]) -> Result<Scan, Error> {
         let path = format!("/scans/{id}/parts/{number}");
         self.call(&Call::put(&path, json!({ "addresses": addresses })))
     }
 
     /// The current state of a scan.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn scan(&self, id: &str) -> Result<Scan, Error> {
         self.call(&Call::get(&format!("/scans/{id}")))
     }
 
     /// Up to a hundred scans older than `before`, newest first.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn scans(&self, before: Option<&str>) -> Result<ScanPage, Error> {
         let before = before.map(|id| format!("&before={id}")).unwrap_or_default();
         self.call(&Call::get(&format!("/scans?limit=100{before}")))
     }
 
     /// Up to a thousand results after the position `after`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn results(&self, id: &str, after: Option<usize>) -> Result<ScanResults, Error> {
         self.page_of_results(id, after, "")
     }
 
     /// Like [`Client::results`], including verdicts that may still change: they have `final:
     /// false`.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn interim_results(&self, id: &str, after: Option<usize>) -> Result<ScanResults, Error> {
         self.page_of_results(id, after, "&interim=true")
     }

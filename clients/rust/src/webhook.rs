@@ -15,11 +15,8 @@ const TOLERANCE: Duration = Duration::from_secs(300);
 /// The three headers of a webhook request that its verification needs.
 #[derive(Debug, Clone, Copy)]
 pub struct WebhookHeaders<'a> {
-    /// `webhook-id`
     pub id: &'a str,
-    /// `webhook-timestamp`
     pub timestamp: &'a str,
-    /// `webhook-signature`
     pub signature: &'a str,
 }
 
@@ -52,9 +49,6 @@ pub enum WebhookError {
 
 /// Verifies a request's signature under one of the secrets and returns the event. While a secret
 /// is being replaced, pass the new and the old one. `body` is the request's raw body.
-///
-/// # Errors
-/// See [`WebhookError`].
 pub fn verify_webhook(
     body: &[u8],
     headers: &WebhookHeaders<'_>,

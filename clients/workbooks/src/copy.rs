@@ -11,12 +11,9 @@ use crate::{
     sheet::{attribute, written},
 };
 
-/// Cells that are written into a sheet, and rows that are left out.
 #[derive(Debug, Default)]
 pub struct Additions {
-    /// Index of the sheet.
     pub sheet: usize,
-    /// Index of each of our columns.
     pub columns: Vec<u32>,
     /// Index of the column with the addresses.
     pub address: u32,
@@ -51,17 +48,13 @@ impl Additions {
     }
 }
 
-/// True if a workbook can be written again: an xlsx.
 #[must_use]
 pub fn is_xlsx(bytes: &[u8]) -> bool {
     let archive = ZipArchive::new(Cursor::new(bytes));
     archive.is_ok_and(|archive| archive.index_for_name("xl/workbook.xml").is_some())
 }
 
-/// Writes a copy of an xlsx workbook.
-///
-/// # Errors
-/// See [`Unreadable`]. Workbooks of other kinds can't be written.
+/// Only an xlsx can be written again.
 pub fn copy(bytes: &[u8], additions: &Additions) -> Result<Vec<u8>, Unreadable> {
     let damaged = |_| Unreadable::Damaged;
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
@@ -186,7 +179,6 @@ fn name_of(book: &str, sheet: usize) -> Option<String> {
     elements(book, "sheet", "name").into_iter().nth(sheet)
 }
 
-/// An attribute of each element of a name.
 fn elements(xml: &str, name: &str, of: &str) -> Vec<String> {
     let mut reader = Reader::from_str(xml);
     let mut found = Vec::new();

@@ -38,10 +38,8 @@ const COLUMNS: u32 = 16_384;
 /// Sheets, most of which are small, are all read to say which have addresses.
 const SHEETS: usize = 50;
 
-/// A workbook's sheets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Workbook {
-    /// Names of the sheets, in order.
     pub sheets: Vec<String>,
     /// The sheet that was read: the chosen one, else the first with an `@`.
     pub sheet: usize,
@@ -61,10 +59,7 @@ pub fn is_workbook(bytes: &[u8]) -> bool {
     bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"\xD0\xCF\x11\xE0")
 }
 
-/// Reads a sheet of a workbook, by its index.
-///
-/// # Errors
-/// See [`Unreadable`].
+/// By its index.
 pub fn read(bytes: &[u8], chosen: Option<usize>) -> Result<Workbook, Unreadable> {
     let mut sheets = if bytes.starts_with(b"PK") { zipped(bytes)? } else { old(bytes)? };
     let has_at =

@@ -21,7 +21,6 @@ struct Row<'a> {
 
 struct Cell<'a> {
     column: u32,
-    /// The whole element.
     raw: &'a str,
     attributes: String,
     /// Content between the tags, without formulas.
@@ -163,7 +162,6 @@ fn column(place: &str) -> Option<u32> {
     number.checked_sub(1)
 }
 
-/// Letters of a column's index.
 fn letters(column: u32) -> String {
     let mut left = column + 1;
     let mut letters = Vec::new();

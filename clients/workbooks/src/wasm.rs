@@ -18,13 +18,12 @@ pub fn read_sheet(bytes: &[u8], sheet: Option<usize>) -> Result<ReadSheet, Strin
     })
 }
 
-/// True if a workbook can be written again.
 #[wasm_bindgen(js_name = isXlsx)]
 pub fn is_xlsx(bytes: &[u8]) -> bool {
     crate::is_xlsx(bytes)
 }
 
-/// Writes an xlsx again with [`Additions`]. Throws as `readSheet` does.
+/// Throws as `readSheet` does.
 #[wasm_bindgen(js_name = copySheet)]
 #[expect(clippy::too_many_arguments, reason = "each is an array of its own in JavaScript")]
 pub fn copy_sheet(

@@ -7,32 +7,27 @@ use crate::{
     isolate::{FOREVER, Map},
 };
 
+/// Reason why a caller was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The key or session has ended: it never works again.
     Dead,
+    /// The session, key or account isn't active.
     Unauthorised,
     /// The allowance and the welcome checks, or the key's daily limit, are used up.
-    UsedUp {
-        by_charges: bool,
-        limit: UnitLimit,
-    },
-    /// A list has more addresses than units are left.
-    TooFewLeft {
-        daily: u32,
-        welcome: u32,
-        limit: UnitLimit,
-    },
+    UsedUp { by_charges: bool, limit: UnitLimit },
+    /// Fewer units are left than a list has addresses: of the daily allowance, and further welcome checks.
+    TooFewLeft { daily: u32, welcome: u32, limit: UnitLimit },
+    /// The plan allows no more concurrent checks.
     TooManyInFlight,
 }
 
+/// The limit that leaves too few units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitLimit {
     /// The account's daily allowance, and its plan's number of welcome checks.
-    Account {
-        daily: u32,
-        welcome: u32,
-    },
+    Account { daily: u32, welcome: u32 },
+    /// The key's daily limit.
     Key(u32),
 }
 
@@ -53,6 +48,7 @@ impl Default for Refusals {
 }
 
 impl Refusals {
+    /// The remembered rejection of this caller at `now` (Unix seconds).
     pub fn refusal_of(&self, caller: Caller, now: u64) -> Option<Refusal> {
         self.0.get(&caller, now)
     }

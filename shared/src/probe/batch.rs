@@ -12,7 +12,6 @@ pub const WITHIN_HEADER: &str = "x-within-ms";
 /// Maximum number of addresses per batch.
 pub const MAX_BATCH: usize = 500;
 
-/// Body of `POST /v1/probe/batch`: 1 to [`MAX_BATCH`] addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchRequest {
@@ -29,17 +28,14 @@ pub enum BatchLine {
     End(BatchEnd),
 }
 
-/// An address that couldn't be checked within the batch's time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotAsked {
-    /// Position of the address in the request, from 0.
     pub index: usize,
     /// Seconds after which another attempt makes sense.
     pub not_asked_retry_after: u32,
 }
 
-/// The closing line: if it is missing, the response was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchEnd {
@@ -47,11 +43,9 @@ pub struct BatchEnd {
     pub not_asked: usize,
 }
 
-/// A verdict as a line of a batch's response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchAnswer {
-    /// Position of the address in the request, from 0.
     pub index: usize,
     pub verdict: Verdict,
 }

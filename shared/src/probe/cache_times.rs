@@ -4,11 +4,10 @@ use std::fmt;
 
 use crate::{Reason, Status};
 
-/// Header of `POST /v1/probe` with [`CacheTimes`]. Without this header, the origin neither stores a verdict
-/// nor returns a stored one. The times aren't in the body, because older origins reject unknown members.
+/// Header of `POST /v1/probe` with [`CacheTimes`]. Without it, the origin neither stores a verdict nor returns a stored
+/// one.
 pub const REMEMBER_HEADER: &str = "x-remember";
 
-/// Cache lifetimes of verdicts, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheTimes {
     /// Lifetime of `true` and `false`.
@@ -25,7 +24,6 @@ const CACHE_TIME_MAX_S: u64 = 7 * 24 * 60 * 60;
 const FULL_MAILBOX_MAX_S: u64 = 24 * 60 * 60;
 
 impl fmt::Display for CacheTimes {
-    /// The three times, separated by `/`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.decided, self.no_mail, self.undecided)
     }

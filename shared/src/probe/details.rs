@@ -33,7 +33,6 @@ pub enum Confidence {
     Medium,
     /// Accepted by a server that accepts every name, or may do so.
     Low,
-    /// There is no evidence about the mailbox.
     #[default]
     None,
 }
@@ -64,10 +63,8 @@ names! { Deliverability:
     Unknown = "unknown",
 }
 
-/// Facts about an address that are known without contacting a mail server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
-    /// The domain provides disposable addresses.
     pub disposable: bool,
     /// The local part names a function (RFC 2142) instead of a person.
     pub role_account: bool,
@@ -78,10 +75,9 @@ pub struct Traits {
     pub suggested_domain: Option<String>,
 }
 
-/// The evidence behind a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
-    /// The server's reply, at most 512 characters, without our address and the checked address.
+    /// At most 512 characters, without our address and the checked address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smtp_text: Option<String>,
     pub catch_all: CatchAll,
@@ -89,7 +85,7 @@ pub struct Details {
     #[serde(skip)]
     pub tls: Option<bool>,
     pub confidence: Confidence,
-    /// Name of the operator of the mail host (`google`, `microsoft`, …), if the operator is known.
+    /// Such as `google` or `microsoft`, if the operator is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
     pub verdict: Deliverability,
@@ -100,7 +96,6 @@ pub struct Details {
 }
 
 impl Details {
-    /// Creates evidence of a session; the other fields are set later.
     #[must_use]
     pub const fn new(smtp_text: Option<String>, tls: Option<bool>) -> Self {
         Self {

@@ -17,11 +17,9 @@ pub enum DomainKind {
     Relay,
     /// Provides disposable mailboxes.
     Disposable,
-    /// The domain's mail servers belong to a parking service.
     Parked,
     /// Receives mail at its own servers, or at those of an operator for businesses.
     Organization,
-    /// The kind isn't known, or a newer origin has sent an unknown word.
     #[default]
     #[serde(other)]
     Unknown,
@@ -42,11 +40,9 @@ names! { DomainKind:
 pub enum EvidenceSource {
     /// One of our lists contains the domain or a parent domain.
     List,
-    /// The domain's mail servers in DNS.
     Mx,
     /// The domain doesn't exist in DNS, or declares that it accepts no mail.
     Dns,
-    /// The sandbox's own table.
     Sandbox,
     /// A source that only newer origins know.
     #[serde(other)]
@@ -61,7 +57,6 @@ names! { EvidenceSource:
     Other = "other",
 }
 
-/// A piece of evidence for the kind of a domain, without the domain or a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainEvidence {
     pub source: EvidenceSource,
@@ -73,7 +68,6 @@ pub struct DomainEvidence {
     pub as_of: Option<String>,
 }
 
-/// The facts about a domain, without its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainFacts {
     pub kind: DomainKind,
@@ -94,7 +88,6 @@ pub struct DomainFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DomainRequest {
-    /// The domain in lower-case A-labels.
     pub domain: String,
 }
 
@@ -103,7 +96,6 @@ pub struct DomainRequest {
 pub struct DomainReport {
     #[serde(flatten)]
     pub facts: DomainFacts,
-    /// The domain that was probably meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_domain: Option<String>,
 }

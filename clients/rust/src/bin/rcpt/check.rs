@@ -25,7 +25,6 @@ use crate::{
     output::{Outcome, Row, Rows},
 };
 
-/// Width of the address column if addresses are read from standard input, so that not all are known.
 const ADDRESS_WIDTH: usize = 36;
 /// Interval at which an idle worker looks for other workers' failures.
 const LOOK: Duration = Duration::from_millis(50);

@@ -22,7 +22,6 @@ use crate::{
 /// Default address of the service, set when the command was built.
 const BUILT_IN: Option<&str> = option_env!("RCPT_DEFAULT_URL");
 
-/// Time limit of a request, unless the command sets another limit.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
@@ -67,7 +66,6 @@ pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
     Err(Failure::new(Kind::Credentials, message))
 }
 
-/// A client without a key, for signing in.
 pub fn anonymous(service: &Service) -> Result<Client, Failure> {
     Ok(builder(service, stored_credentials().ok().flatten().as_ref(), TIMEOUT)?.build()?)
 }
@@ -97,7 +95,6 @@ fn variable(name: &str) -> Option<String> {
 
 const FILE: &str = "credentials.json";
 
-/// Path of a file in the folder `rcpt` of the user's configuration.
 pub fn file(name: &str) -> Result<PathBuf, Failure> {
     let strategy = choose_base_strategy().map_err(|_| {
         let message =
@@ -138,7 +135,6 @@ fn warn_if_open(file: &Path) {
 #[cfg(not(unix))]
 fn warn_if_open(_: &Path) {}
 
-/// Stores a key, replacing any previous one.
 pub fn keep(url: &str, api_key: &SecretString) -> Result<PathBuf, Failure> {
     let file = file(FILE)?;
     let serialised = SerialisedCredentials { url, api_key: api_key.expose_secret() };
@@ -147,7 +143,7 @@ pub fn keep(url: &str, api_key: &SecretString) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-/// Writes a file completely or not at all, readable by its owner only.
+/// Completely or not at all, readable by its owner only.
 pub fn write_private(file: &Path, content: &[u8]) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
         let folder = file.parent().unwrap_or(Path::new("."));
@@ -162,7 +158,6 @@ pub fn write_private(file: &Path, content: &[u8]) -> Result<(), Failure> {
     write().map_err(|error| Failure::of_output(file.display(), &error))
 }
 
-/// Removes the key and returns whether there was one.
 pub fn forget() -> Result<bool, Failure> {
     let file = file(FILE)?;
     match fs::remove_file(&file) {

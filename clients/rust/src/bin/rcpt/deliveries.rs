@@ -19,7 +19,6 @@ use crate::{
 const TIMEOUT: Duration = Duration::from_secs(5);
 const FILE: &str = "webhook-secret";
 
-/// A receiver, and the secret with which it verifies events.
 #[derive(Debug)]
 pub struct Receiver {
     agent: Agent,

@@ -11,7 +11,6 @@ use crate::{
     output::print,
 };
 
-/// Requests the kinds of the domains one after the other; each counts as a check.
 pub fn run(service: &Service, args: &args::Domain) -> Result<RunExit, Failure> {
     let client = credentials::client(service, credentials::TIMEOUT)?;
     let as_json = args.json || !io::stdout().is_terminal();

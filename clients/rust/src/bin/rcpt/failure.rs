@@ -18,7 +18,6 @@ impl From<RunExit> for ExitCode {
     }
 }
 
-/// Cause of a failed run. The number is the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     CommandLine = 2,
@@ -37,7 +36,6 @@ pub enum Kind {
     Closed = 141,
 }
 
-/// An exit code, and a message that suggests what to do.
 #[derive(Debug)]
 pub struct Failure {
     pub kind: Kind,
@@ -49,7 +47,6 @@ impl Failure {
         Self { kind, message: message.into() }
     }
 
-    /// Builds the error for output that couldn't be written.
     pub fn of_output(what: impl fmt::Display, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::new(Kind::Closed, ""),
@@ -63,7 +60,6 @@ impl Failure {
         }
     }
 
-    /// Appends a sentence to the message.
     #[must_use]
     pub fn and(mut self, sentence: &str) -> Self {
         if self.kind != Kind::Closed {

@@ -12,7 +12,6 @@ use crate::{
     output::{print, printable},
 };
 
-/// Asks about the addresses one after the other, as a form does.
 pub fn run(service: &Service, args: &args::Guard) -> Result<RunExit, Failure> {
     let client = credentials::client(service, credentials::TIMEOUT)?;
     let as_json = args.json || !io::stdout().is_terminal();

@@ -9,7 +9,6 @@ use crate::failure::{Failure, Kind};
 /// Greatest length of a line in bytes; a file with longer lines isn't a list of addresses.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
-/// An address as the user gave it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// Line of standard input, from 1.
@@ -19,7 +18,6 @@ pub struct Entry {
     pub input: String,
 }
 
-/// Yields the addresses of the arguments; `-` means those of standard input.
 pub fn entries(arguments: &[String]) -> impl Iterator<Item = Result<Entry, Failure>> + '_ {
     arguments.iter().flat_map(|argument| -> Box<dyn Iterator<Item = _>> {
         match argument.as_str() {

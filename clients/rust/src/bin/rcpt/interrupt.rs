@@ -4,7 +4,6 @@ use std::{process, sync::Once};
 
 use parking_lot::Mutex;
 
-/// Exit code: 128 plus SIGINT.
 const EXIT_CODE: i32 = 130;
 
 static SENTENCE: Mutex<String> = Mutex::new(String::new());

@@ -37,7 +37,6 @@ struct Line<'a> {
 }
 
 impl Row {
-    /// `None` if the service refused to check the text.
     pub fn verdict(&self) -> Option<Deliverability> {
         match &self.outcome {
             Outcome::Verdict(answer) => Some(answer.verdict),
@@ -87,11 +86,9 @@ fn in_words(details: &Details) -> String {
     words
 }
 
-/// Writes rows as they arrive, unbuffered.
 pub struct Rows<W> {
     to: W,
     format: Format,
-    /// Width of the table's column for addresses.
     width: usize,
     count: usize,
 }
@@ -117,7 +114,6 @@ impl<W: Write> Rows<W> {
         Ok(())
     }
 
-    /// Writes the closing text after the last row.
     pub fn end(&mut self) -> Result<(), Failure> {
         match (self.format, self.count) {
             (Format::Json, 0) => self.write_text("[]\n"),

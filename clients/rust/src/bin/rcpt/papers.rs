@@ -18,7 +18,6 @@ pub fn completions(shell: Shell) -> Result<RunExit, Failure> {
     Ok(RunExit::Good)
 }
 
-/// Writes `rcpt.1` and one page for each command.
 pub fn manual(folder: &Path) -> Result<RunExit, Failure> {
     let failed = |error| Failure::of_output(folder.display(), &error);
     fs::create_dir_all(folder).map_err(failed)?;

@@ -44,7 +44,6 @@ pub fn list(service: &Service) -> Result<RunExit, Failure> {
     }
 }
 
-/// Formats the counts, such as `180 deliverable, 20 undeliverable`.
 pub fn verdicts_in_words(scan: &Scan) -> String {
     let words = ["deliverable", "undeliverable", "risky", "unknown"];
     let counts = words.map(|word| (scan.by_verdict.get(word).copied().unwrap_or_default(), word));

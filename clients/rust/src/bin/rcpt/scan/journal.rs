@@ -17,11 +17,8 @@ pub struct Journal {
     /// SHA-256 of the file and of the addresses that are checked, in hexadecimal.
     list: String,
     url: String,
-    /// `Idempotency-Key` of the request that creates the scan.
     pub key: String,
-    /// The scan's id, once it is known.
     pub scan: Option<String>,
-    /// Number of parts that the service has received.
     pub parts: usize,
 }
 
@@ -31,7 +28,6 @@ impl Journal {
         Self { list, url, key, scan: None, parts: 0 }
     }
 
-    /// Reads the journal of an earlier run; `None` if the file doesn't exist.
     pub fn read(path: &Path) -> Result<Option<Self>, Failure> {
         let text = match fs::read(path) {
             Ok(text) => text,
@@ -68,7 +64,6 @@ impl Journal {
         self.list == list.digest
     }
 
-    /// The journal, if it belongs to this list and this service.
     pub fn of_same(self, list: &List, url: &str) -> Result<Self, Failure> {
         let why = if !self.is_at(url) {
             format!("This scan was started at {}.", self.url)

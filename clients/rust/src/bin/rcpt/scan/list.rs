@@ -9,7 +9,6 @@ use crate::{
     failure::{Failure, Kind},
 };
 
-/// A file's rows, and which addresses are checked for them.
 #[derive(Debug)]
 pub struct List {
     pub read: rcpt_lists::List,
@@ -22,7 +21,7 @@ pub struct List {
 }
 
 impl List {
-    /// Reads a file, and says what is odd about it on standard error.
+    /// Says on standard error what is odd about the file.
     pub fn read(bytes: Vec<u8>, args: &args::Scan) -> Result<Self, Failure> {
         let name = match args.file.to_str() {
             Some("-") => "The input".to_owned(),

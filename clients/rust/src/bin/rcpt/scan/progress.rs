@@ -4,7 +4,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rcpt_client::Scan;
 use serde_json::Value;
 
-/// A progress bar on a terminal; nothing is shown elsewhere.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
 

@@ -33,7 +33,6 @@ pub fn recall(scan: &str) -> Option<Tags> {
     Some(Tags { tags: tags.to_vec(), case_matters: *case_matters == 1 })
 }
 
-/// Removes the tags of all scans.
 pub fn forget() -> Result<(), Failure> {
     let Some(folder) = folder() else { return Ok(()) };
     match fs::remove_dir_all(&folder) {

@@ -12,7 +12,6 @@ use crate::{
     failure::{Failure, Kind},
 };
 
-/// The results by position. The few different reasons are stored once each.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     reasons: Vec<String>,
@@ -31,7 +30,6 @@ struct VerdictRow {
 }
 
 impl Verdicts {
-    /// Fetches all results of a scan.
     pub fn fetch(
         client: &Client,
         id: &str,
