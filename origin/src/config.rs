@@ -44,7 +44,6 @@ pub enum StartTls {
 /// In bytes; a shorter `source_key` could be guessed.
 const SOURCE_KEY_BYTES_MIN: usize = 16;
 
-/// The secret in `source_key`; empty if it isn't set.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SourceKey(pub String);
 
@@ -65,9 +64,6 @@ impl fmt::Debug for SourceKey {
 
 impl Config {
     /// Reads the file at `path`, if any, and the environment, which takes precedence.
-    ///
-    /// # Errors
-    /// [`Mistakes`]: every wrong, missing or unknown value, by name.
     pub fn read(
         path: Option<&Path>,
         environment: &dyn Fn(&str) -> Option<String>,
@@ -86,15 +82,11 @@ impl Config {
         self.lists.facts(domain, route, &self.operators)
     }
 
-    /// The IP families over which any identity connects.
     pub fn dialled_families(&self) -> Families {
         self.families.unwrap_or_else(|| Families::of(&self.source_addresses))
     }
 
-    /// Like [`Config::read`], with the text of the file.
-    ///
-    /// # Errors
-    /// [`Mistakes`]: every wrong, missing or unknown value, by name.
+    /// As [`Config::read`], with the text of the file.
     pub fn parse(
         text: &str,
         environment: &dyn Fn(&str) -> Option<String>,

@@ -42,11 +42,9 @@ pub enum NoAnswer {
     NoSuchName,
     /// The name exists without such records, or its CNAME chain is too long.
     NoRecords,
-    /// Every nameserver responded with SERVFAIL or nonsense, or timed out.
     Failed,
 }
 
-/// An MX record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mx {
     pub preference: u16,
@@ -54,7 +52,6 @@ pub struct Mx {
     pub exchange: Arc<str>,
 }
 
-/// A resolver that caches the answers of the configured nameservers.
 pub struct Dns {
     nameservers: Arc<Nameservers>,
     families: Families,
@@ -67,11 +64,7 @@ pub struct Dns {
 }
 
 impl Dns {
-    /// Creates a resolver. `timeout` applies to each query to a nameserver; `families` selects the
-    /// types of address records.
-    ///
-    /// # Errors
-    /// [`NetError`] when the resolver can't be set up.
+    /// `timeout` applies to each query to a nameserver; `families` selects the types of address records.
     pub fn new(
         nameservers: &[SocketAddr],
         timeout: Duration,
@@ -110,19 +103,13 @@ impl Dns {
     }
 
     /// The MX records of a domain (lower case).
-    ///
-    /// # Errors
-    /// [`NoAnswer`].
     pub async fn mx(&self, domain: &str) -> Records<Mx> {
         self.mx.about(domain, || self.question(domain, RecordType::MX, mx)).await
     }
 
     /// The addresses of a host (lower case), with families alternating, IPv4 first, where reverse DNS and reputation
-    /// are more often in order. If we connect over one family, the other family's addresses are returned only for a
-    /// host without other addresses: an unreachable host mustn't look unknown.
-    ///
-    /// # Errors
-    /// [`NoAnswer`] if the host has no address.
+    /// are more often in order. If we connect over one family, the other's addresses are returned only for a host
+    /// without other addresses: an unreachable host mustn't look unknown.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NoAnswer> {
         let ask = |kind| move || self.question(host, kind, address);
         let v4 = self.v4.about(host, ask(RecordType::A));
@@ -170,10 +157,7 @@ impl Dns {
         Some((self.believed(records.ok()?.to_vec()).ok()?, until))
     }
 
-    /// The addresses of a host in both families, even if we connect over one only.
-    ///
-    /// # Errors
-    /// [`NoAnswer`] if the host has no address.
+    /// In both families, even if we connect over one only.
     pub async fn all_addresses(&self, host: &str) -> Result<Vec<IpAddr>, NoAnswer> {
         let ask = |kind| move || self.question(host, kind, address);
         let v4 = self.v4.about(host, ask(RecordType::A));
@@ -183,9 +167,6 @@ impl Dns {
     }
 
     /// The IPv4 addresses of a name, such as a blocklist's entry.
-    ///
-    /// # Errors
-    /// [`NoAnswer`].
     pub async fn addresses_v4(&self, name: &str) -> Result<Arc<[Ipv4Addr]>, NoAnswer> {
         let v4 = |data: &RData| match data {
             RData::A(a) => Some(a.0),
@@ -195,9 +176,6 @@ impl Dns {
     }
 
     /// The names in an address's reverse records, in lower case without the final dot.
-    ///
-    /// # Errors
-    /// [`NoAnswer`].
     pub async fn reverse(&self, ip: IpAddr) -> Result<Arc<[String]>, NoAnswer> {
         let name = Name::from(ip).to_ascii();
         let host = |data: &RData| match data {
@@ -208,9 +186,6 @@ impl Dns {
     }
 
     /// The TXT records of a name, each with its strings joined (RFC 7208 §3.3).
-    ///
-    /// # Errors
-    /// [`NoAnswer`].
     pub async fn texts(&self, name: &str) -> Result<Arc<[String]>, NoAnswer> {
         let text = |data: &RData| match data {
             RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),
@@ -219,12 +194,10 @@ impl Dns {
         self.nameservers.records(name, RecordType::TXT, text).await.records
     }
 
-    /// The metrics of the nameservers.
     pub fn metrics(&self) -> DnsMetrics {
         self.nameservers.metrics.clone()
     }
 
-    /// The nameservers as they answer for the root.
     pub fn root(&self) -> Arc<Root> {
         self.nameservers.root.clone()
     }
@@ -251,9 +224,6 @@ pub struct Names(Arc<Nameservers>);
 
 impl Names {
     /// The addresses of a host in both families.
-    ///
-    /// # Errors
-    /// [`NoAnswer`] if the host has no address.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NoAnswer> {
         let ask = async |kind| self.0.records(host, kind, address).await.records;
         let (v4, v6) = tokio::join!(ask(RecordType::A), ask(RecordType::AAAA));

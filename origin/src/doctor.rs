@@ -18,7 +18,6 @@ use crate::{State, surroundings::clock::unix_now};
 pub use blocklists::CHECK as BLOCKLIST;
 pub use report::{Finding, Health, Report};
 
-/// Examines everything. Names, sender and blocklists are skipped only if no nameserver responds.
 pub async fn examine(state: &State) -> Report {
     let config = &*state.prober.config();
     let dns = state.prober.dns();

@@ -40,7 +40,6 @@ static BUILT_IN_LISTS: LazyLock<Arc<Lists>> = LazyLock::new(|| {
     Arc::new(Lists::of(Bundle::parse(BUILT_IN).expect("the lists of the package")))
 });
 
-/// The lists, prepared for lookups.
 #[derive(Debug)]
 pub struct Lists {
     disposable: HashSet<String>,
@@ -60,7 +59,6 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// The built-in lists.
     #[must_use]
     pub fn built_in() -> Arc<Self> {
         BUILT_IN_LISTS.clone()

@@ -12,7 +12,6 @@ use crate::{Config, dns::Dns};
 /// Function that returns the wall clock's time in Unix seconds.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// Connections, DNS and wall clock of an origin.
 pub struct Surroundings {
     pub dialer: Dialer,
     pub dns: Dns,
@@ -20,10 +19,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// The surroundings on this machine.
-    ///
-    /// # Errors
-    /// [`NetError`] if the resolver can't be set up.
+    /// On this machine.
     pub fn of_machine(config: &Config) -> Result<Self, NetError> {
         Ok(Self {
             dialer: Dialer::new(config.connect_timeout),

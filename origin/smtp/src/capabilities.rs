@@ -2,19 +2,15 @@
 
 use super::Reply;
 
-/// The extensions of an EHLO reply that a session uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// PIPELINING (RFC 2920).
     pub pipelining: bool,
-    /// STARTTLS (RFC 3207).
     pub starttls: bool,
-    /// SMTPUTF8 (RFC 6531).
     pub smtputf8: bool,
 }
 
 impl Capabilities {
-    /// Parses the reply to EHLO. The reply's first line is the greeting and is ignored.
+    /// The reply's first line is the greeting and is ignored.
     pub fn parse(ehlo: &Reply) -> Self {
         let mut offered = Self::default();
         for line in ehlo.lines().skip(1) {

@@ -3,7 +3,6 @@
 /// Greatest length of a command line, including CRLF, in bytes (RFC 5321 §4.5.3.1.4).
 const COMMAND_LINE_BYTES_MAX: usize = 512;
 
-/// An SMTP command with its arguments.
 #[derive(Clone, Copy)]
 pub enum Command<'a> {
     Ehlo(&'a str),
@@ -46,12 +45,8 @@ impl<'a> Command<'a> {
 pub struct Unencodable;
 
 impl Command<'_> {
-    /// Appends the line and its CRLF to `flight`.
-    ///
-    /// Last check before sending: whatever the arguments, one command is one line.
-    ///
-    /// # Errors
-    /// [`Unencodable`]; `flight` is then unchanged.
+    /// Appends the line and its CRLF to `flight`. Last check before sending: whatever the arguments, one command is one
+    /// line. After an error, `flight` is unchanged.
     pub fn encode(&self, flight: &mut Vec<u8>) -> Result<(), Unencodable> {
         let start = flight.len();
         for piece in self.pieces() {

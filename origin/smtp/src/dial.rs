@@ -25,7 +25,6 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Size of the kernel's receive buffer in bytes: two of the largest replies.
 const RECEIVE_BUFFER_BYTES: u32 = 16 * 1_024;
 
-/// Reason why there is no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unconnected {
     #[error("refused, unreachable or silent")]
@@ -55,7 +54,6 @@ impl From<ConnectFailure> for Unconnected {
     }
 }
 
-/// Opens connections to mail servers.
 #[derive(Clone)]
 pub struct Dialer {
     timeout: Duration,
@@ -63,26 +61,20 @@ pub struct Dialer {
 }
 
 impl Dialer {
-    /// Creates a dialer for TCP; `timeout` applies per address.
     pub fn new(timeout: Duration) -> Self {
         Self::over(Arc::new(Tcp), timeout)
     }
 
-    /// Creates a dialer for `network`.
     pub fn over(network: Arc<dyn Network>, timeout: Duration) -> Self {
         Self { timeout, network }
     }
 
-    /// The time limit for one address.
     pub const fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Connects to `first`. If that fails or takes longer than 250 ms, `second` returns an address
-    /// of the other family, which is tried in parallel. Returns the first connection.
-    ///
-    /// # Errors
-    /// [`Unconnected`], the more informative of the two failures.
+    /// Connects to `first`. If that fails or takes longer than 250 ms, `second` returns an address of the other family,
+    /// which is tried in parallel. The error is the more informative of the two failures.
     pub async fn race(
         &self,
         from: &HeloIdentity,
@@ -129,10 +121,7 @@ impl Dialer {
         }
     }
 
-    /// Connects to `address`.
-    ///
-    /// # Errors
-    /// [`Unconnected`]; a server that doesn't respond within the time limit is `Theirs`.
+    /// A server that doesn't respond within the time limit is `Theirs`.
     pub async fn connect(
         &self,
         from: &HeloIdentity,
@@ -154,9 +143,7 @@ impl Dialer {
     }
 }
 
-/// A network in which to open connections: TCP, or a simulation.
 pub trait Network: Send + Sync {
-    /// Connects from `source`; without one, the network chooses an address.
     fn connect(
         &self,
         source: Option<IpAddr>,
@@ -165,12 +152,8 @@ pub trait Network: Send + Sync {
     ) -> BoxFuture<'static, Result<Box<dyn Connection>, ConnectFailure>>;
 }
 
-/// A byte stream to a mail server.
 pub trait Connection: AsyncRead + AsyncWrite + Unpin + Send + Sync + fmt::Debug {
-    /// Disables the delay of small writes; does nothing on a network without such a delay.
-    ///
-    /// # Errors
-    /// The socket's error.
+    /// Does nothing on a network without such a delay.
     fn set_nodelay(&self) -> io::Result<()> {
         Ok(())
     }

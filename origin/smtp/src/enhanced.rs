@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// An enhanced mail system status code (RFC 3463): class, subject, detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EnhancedCode {
     pub class: u8,

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-/// A source address, and the name in its reverse record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceAddress {
     pub ip: IpAddr,

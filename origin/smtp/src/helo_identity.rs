@@ -77,22 +77,18 @@ impl HeloIdentity {
         }
     }
 
-    /// The source address for a connection to `peer`.
     pub const fn source_for(&self, peer: SocketAddr) -> Option<IpAddr> {
         if peer.is_ipv4() { self.v4 } else { self.v6 }
     }
 
-    /// True if this identity may connect to `ip`.
     pub const fn reaches(&self, ip: IpAddr) -> bool {
         self.families.include(ip)
     }
 
-    /// Unix time since which mail servers have seen the identity's newest address; `None` for an established identity.
     pub const fn since(&self) -> Option<u64> {
         self.since
     }
 
-    /// True if only accounts without a plan use the identity.
     pub const fn is_for_free(&self) -> bool {
         self.is_for_free
     }
@@ -108,7 +104,6 @@ impl HeloIdentity {
         if addresses.is_empty() { self.helo_name.clone() } else { addresses.join(" ") }
     }
 
-    /// The identity's configured addresses.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.v4.into_iter().chain(self.v6)
     }

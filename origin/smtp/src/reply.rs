@@ -21,7 +21,6 @@ const READ_BYTES: usize = 1_024;
 /// Room for the text of a reply with several lines. An EHLO reply has about 250 bytes.
 const TEXT_BYTES: usize = 512;
 
-/// A complete reply (RFC 5321 §4.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// Reply code, 200–599.
@@ -33,7 +32,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Parses a single reply from a text. `None` unless `raw` is exactly one reply.
+    /// `None` unless `raw` is exactly one reply.
     pub fn parse(raw: &str) -> Option<Self> {
         let mut parser = ReplyParser::default();
         parser.feed(raw.as_bytes()).ok()?;
@@ -54,17 +53,14 @@ impl Reply {
         self.text.get(..self.text.floor_char_boundary(READ_BYTES)).unwrap_or(&self.text)
     }
 
-    /// True for 2yz.
     pub const fn is_positive(&self) -> bool {
         self.code / 100 == 2
     }
 
-    /// True for 4yz.
     pub const fn is_transient(&self) -> bool {
         self.code / 100 == 4
     }
 
-    /// True for 5yz.
     pub const fn is_permanent(&self) -> bool {
         self.code / 100 == 5
     }
@@ -89,19 +85,14 @@ pub enum ReplyError {
 #[derive(Debug, Default)]
 pub struct ReplyParser {
     buffer: Vec<u8>,
-    /// Bytes of `buffer` that were already parsed.
     read: usize,
     /// Bytes received for the current recipient.
     session: usize,
-    /// The reply whose last line hasn't arrived yet.
     partial: Option<(Reply, usize)>,
 }
 
 impl ReplyParser {
     /// Adds input from the server.
-    ///
-    /// # Errors
-    /// [`ReplyError::LongSession`].
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ReplyError> {
         self.buffer.drain(..self.read);
         self.read = 0;
@@ -116,9 +107,6 @@ impl ReplyParser {
     }
 
     /// The next complete reply; `None` when more input is needed.
-    ///
-    /// # Errors
-    /// [`ReplyError`]; the stream is then unusable.
     pub fn next_reply(&mut self) -> Result<Option<Reply>, ReplyError> {
         loop {
             let rest = self.buffer.get(self.read..).unwrap_or_default();
@@ -177,7 +165,6 @@ fn split(line: &[u8]) -> Result<(u16, bool, Cow<'_, str>), ReplyError> {
     Ok((code, more, text))
 }
 
-/// `None` until the reply's last line.
 fn append(
     partial: &mut Option<(Reply, usize)>,
     code: u16,

@@ -108,22 +108,16 @@ pub enum Failure {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// End of the stream, a reset or any other failure of the connection.
     Closed,
     /// Input that isn't a reply, or not a reply to our command.
     Garbage,
-    /// The TLS handshake failed.
     Tls,
-    /// Our own command couldn't be encoded.
     Unencodable,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Waits for the banner and sends `greeting`, or the other greeting if the server refuses it. Up to RCPT, each
     /// reply must begin within `patience`.
-    ///
-    /// # Errors
-    /// [`Failure`] at banner or EHLO.
     pub async fn open(
         stream: S,
         helo_name: &str,
@@ -203,9 +197,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// Encrypts the session and repeats EHLO (RFC 3207 §4.2).
-    ///
-    /// # Errors
-    /// [`Failure`]: a refusal, or [`Broken::Tls`], after which the connection is unusable.
     pub async fn start_tls(
         mut self,
         tls: &Tls,
@@ -243,9 +234,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     /// Asks whether the server accepts mail for the recipient: sends MAIL, RCPT and RSET. With PIPELINING, one flight
     /// contains all three (RFC 2920 §3.1), so that the next recipient waits for nothing.
-    ///
-    /// # Errors
-    /// [`Failure::Refused`], [`Failure::Silent`] or [`Failure::Broken`] at MAIL or RCPT.
     pub async fn ask(
         &mut self,
         envelope: Envelope<'_>,
@@ -363,7 +351,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             && self.recipients_refused < MAX_REFUSED
     }
 
-    /// Sets the time limits for the next recipient's replies.
     pub const fn set_patience(&mut self, patience: Option<Patience>) {
         self.patience = patience;
     }

@@ -22,15 +22,12 @@ use tokio_rustls::{
 /// bytes.
 const RESUMABLE: usize = 1_024;
 
-/// The TLS client, shared by all sessions.
+/// Shared by all sessions.
 #[derive(Clone)]
 pub struct Tls(TlsConnector);
 
 impl Tls {
-    /// Creates a client that accepts any certificate.
-    ///
-    /// # Errors
-    /// [`Error`] when the crypto provider supports none of the protocol versions.
+    /// Accepts any certificate.
     pub fn new() -> Result<Self, Error> {
         let provider = Arc::new(ring::default_provider());
         let verifier = AnyCertificate(provider.signature_verification_algorithms);

@@ -9,7 +9,6 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
-/// A byte stream in the clear or in TLS.
 pub enum Wire<S> {
     Plain(S),
     Encrypted(Box<TlsStream<S>>),

@@ -9,7 +9,6 @@ undecided: these words say neither \"nobody is there\" nor \"we don't want you\"
 says the same to a name that doesn't exist, and accepts neighbours before and after
 ";
 
-/// Explains `text`, a reply with `\n` between its lines. Returns `None` if `text` isn't a reply.
 #[must_use]
 pub fn explain(text: &str) -> Option<String> {
     let reply = Reply::parse(&(text.trim().replace("\\n", "\r\n") + "\r\n"))?;

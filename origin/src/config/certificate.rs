@@ -15,7 +15,7 @@ use super::{Config, SettingMistake, Standing, Validity};
 #[derive(Clone)]
 pub struct Certificate {
     pub tls: Arc<ServerConfig>,
-    /// Validity of the chain's first certificate, which is ours.
+    /// Of the chain's first certificate, which is ours.
     pub validity: Option<Validity>,
     /// State of the files before they were read, so that later changes are noticed.
     pub files: Files,
@@ -37,7 +37,6 @@ impl Files {
         Self(paths.into_iter().map(|path| (path.to_owned(), mark(path))).collect())
     }
 
-    /// Merges these files with others.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
@@ -52,11 +51,7 @@ impl Files {
 }
 
 impl Certificate {
-    /// Loads the certificate chain and its key, each from a PEM file. `None` if neither is set.
-    ///
-    /// # Errors
-    /// The [`SettingMistake`]: a file that can't be read, or a key that doesn't belong to
-    /// the certificate.
+    /// Loads the chain and its key, each from a PEM file; `None` if neither is set.
     pub(super) fn read(cert: &str, key: &str) -> Result<Option<Self>, SettingMistake> {
         match (cert, key) {
             ("", "") => return Ok(None),

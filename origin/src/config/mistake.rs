@@ -45,7 +45,6 @@ impl From<SettingMistake> for Mistakes {
     }
 }
 
-/// Writes one mistake per line.
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, mistake) in self.0.iter().enumerate() {

@@ -34,17 +34,14 @@ impl OptOuts {
         Some(opt_outs)
     }
 
-    /// True if addresses of `domain` (lower-case) have opted out.
     pub fn include_domain(&self, domain: &str) -> bool {
         is_below(&self.domains, domain)
     }
 
-    /// True if the mail host (lower-case) has opted out.
     pub fn include_host(&self, host: &str) -> bool {
         is_below(&self.hosts, host)
     }
 
-    /// True if this IP address has opted out.
     pub fn include_address(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
         self.networks.iter().any(|network| network.contains(&ip))

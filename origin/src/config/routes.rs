@@ -12,7 +12,6 @@ pub enum Route {
     NoMx,
 }
 
-/// A configured mail server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// Name or IP address, resolved with the system's resolver.

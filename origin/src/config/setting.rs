@@ -5,7 +5,6 @@ use strsim::osa_distance;
 pub(super) struct Setting {
     /// Key in the file; the environment variable is `RCPT_` and the name in capitals.
     pub name: &'static str,
-    /// Default in the environment's form; `None` if the setting is required.
     pub default: Option<&'static str>,
     pub form: Form,
     /// Text after "expected" in a mistake.

@@ -34,11 +34,9 @@ macro_rules! settings {
             pub lists: Arc<Lists>,
             /// Reason why the lists in `lists_file` are ignored, if they are.
             pub lists_note: Option<String>,
-            /// State of the file before it was read.
             pub lists_files: Files,
             /// Constants that no setting changes.
             pub pace: Pace,
-            /// Loaded from the files in `tls_cert` and `tls_key`.
             pub certificate: Option<Certificate>,
         }
 

@@ -41,7 +41,6 @@ impl<'a> Values<'a> {
         Ok(Self { settings, file, environment, mistakes: Mistakes(mistakes) })
     }
 
-    /// `None` after recording a mistake.
     pub(super) fn read<T>(
         &mut self,
         name: &str,
@@ -87,7 +86,6 @@ impl<'a> Values<'a> {
             || self.settings.iter().any(|setting| setting.name == name && set(setting))
     }
 
-    /// `None` after recording a mistake.
     pub(super) fn read_operators(&mut self, name: &str) -> Option<Arc<Operators>> {
         let setting = self.settings.iter().find(|setting| setting.name == name)?;
         // A value of the wrong form has been recorded as a mistake already.

@@ -9,7 +9,6 @@ const CONFIG: &str = "RCPT_CONFIG";
 /// Environment variables that begin with `RCPT_` but name no setting.
 #[derive(Debug, Default)]
 pub struct UnknownVariables {
-    /// Names that are similar to a setting's.
     pub slips: Mistakes,
     /// All other names, which may belong to another program.
     pub strangers: Mistakes,

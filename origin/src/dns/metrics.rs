@@ -29,7 +29,6 @@ struct NameserverLabel {
     nameserver: usize,
 }
 
-/// Counters of queries. Clones share the counters.
 #[derive(Clone)]
 pub struct DnsMetrics {
     questions: Family<QuestionLabels, Counter>,

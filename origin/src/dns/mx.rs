@@ -17,7 +17,6 @@ pub enum MailHosts {
     Implicit,
 }
 
-/// The domain accepts no mail, or the lookup failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoMailHosts {
     DomainNotFound,
@@ -25,10 +24,7 @@ pub enum NoMailHosts {
     DnsFailure,
 }
 
-/// Asks DNS for the mail hosts of `domain` (lower-case A-labels).
-///
-/// # Errors
-/// [`NoMailHosts`].
+/// In lower-case A-labels.
 pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHosts> {
     if is_special_use(domain) {
         return Err(NoMailHosts::DomainNotFound);

@@ -40,7 +40,6 @@ const EXISTING_DOMAIN: &str = "example.com.";
 /// A nameserver's answers about names whose answer is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Honesty {
-    /// Position in the configuration, from 1.
     pub nameserver: usize,
     /// Addresses that the nameserver gave to a name that doesn't exist; `None` without an answer.
     pub invented: Option<Vec<IpAddr>>,
@@ -190,7 +189,6 @@ struct Nameserver {
     without_edns: Arc<dyn Ask>,
     /// Time limit of one query, with its repetition without EDNS.
     timeout: Duration,
-    /// Position in the configuration, from 1.
     position: usize,
     metrics: DnsMetrics,
     /// Time from which the nameserver is tried first again; set if another nameserver had to answer in its place.

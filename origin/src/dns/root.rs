@@ -61,7 +61,6 @@ impl Root {
         is_answered
     }
 
-    /// Keeps asking; never returns.
     pub async fn watch(self: Arc<Self>) {
         loop {
             let is_answered = self.answers().await;

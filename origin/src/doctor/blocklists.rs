@@ -1,4 +1,4 @@
-//! DNS blocklists (RFC 5782): lookups of our own addresses.
+//! The next nameserver is chosen here, as docs/verdicts.md says, and not by the library's statistics.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,7 +8,6 @@ use crate::{
     dns::{Dns, NoAnswer},
 };
 
-/// Name of the check.
 pub const CHECK: &str = "blocklist";
 
 pub(super) async fn blocklists(dns: &Dns, config: &Config, address: IpAddr) -> Vec<Finding> {

@@ -25,7 +25,6 @@ pub struct Finding {
     pub about: String,
     /// Empty if nothing needs to be done.
     pub advice: String,
-    /// The source address concerned, in its displayed form.
     #[serde(skip)]
     pub source: Option<String>,
 }
@@ -104,17 +103,15 @@ impl fmt::Display for Finding {
     }
 }
 
-/// All findings, in the order of the examinations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report(pub Vec<Finding>);
 
 impl Report {
-    /// The worst finding's health.
     pub fn health(&self) -> Health {
         self.0.iter().map(|finding| finding.health).max().unwrap_or(Health::Unknown)
     }
 
-    /// 0 if nothing is wrong, 1 if something is, 3 if there are only warnings. 2 is reserved for wrong arguments.
+    /// 1 if something is wrong, 3 if there are only warnings. 2 is reserved for wrong arguments.
     pub fn exit_code(&self) -> u8 {
         match self.health() {
             Health::Fine | Health::Unknown => 0,
@@ -124,7 +121,6 @@ impl Report {
     }
 }
 
-/// Writes one finding per line, each followed by its advice.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, finding) in self.0.iter().enumerate() {

@@ -48,7 +48,6 @@ impl Watch {
         }
     }
 
-    /// Examines the source addresses once, and slows down batches from addresses on a blocklist.
     pub async fn round(state: &State) {
         let findings = doctor::examine_addresses(state).await;
         state.watch.take(findings, unix_now());
@@ -97,7 +96,6 @@ impl Watch {
         }
     }
 
-    /// The confirmed findings, by check.
     pub fn reasons(&self) -> Vec<AddressFinding> {
         let all = self.lock();
         all.iter()

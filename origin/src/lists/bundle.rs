@@ -11,16 +11,13 @@ use toml::Table;
 
 use super::names::suffixes;
 
-/// Source, date and licence of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Header {
     pub source: String,
-    /// Date as `YYYY-MM-DD`.
     pub date: String,
     pub licence: String,
 }
 
-/// All lists. A missing or unknown list is a mistake.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
@@ -64,7 +61,6 @@ pub struct MeaningList {
     pub meant: BTreeMap<String, String>,
 }
 
-/// Reason for rejecting a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake(pub String);
 
@@ -81,18 +77,12 @@ impl std::error::Error for Mistake {}
 const ACCUSING: [&str; 4] = ["disposable", "parked_server", "disposable_server", "look_alike"];
 
 impl Bundle {
-    /// Parses a bundle and checks the rules.
-    ///
-    /// # Errors
-    /// [`Mistake`] for the first broken rule.
+    /// Fails with the first broken rule.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
         Self::of(table(text)?)
     }
 
-    /// Parses lists that replace those of the same name among these.
-    ///
-    /// # Errors
-    /// [`Mistake`] for the first broken rule.
+    /// These lists replace those of the same name.
     pub fn parse_over(all: &str, text: &str) -> Result<Self, Mistake> {
         let mut lists = table(all)?;
         lists.extend(table(text)?);
@@ -107,7 +97,6 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// The headers with the names of their lists.
     #[must_use]
     pub fn headers(&self) -> [(&'static str, &Header); 7] {
         [
@@ -121,7 +110,6 @@ impl Bundle {
         ]
     }
 
-    /// The entries with the names of their lists.
     #[must_use]
     pub fn entries(&self) -> [(&'static str, Vec<&str>); 7] {
         fn listed(list: &NameList) -> Vec<&str> {

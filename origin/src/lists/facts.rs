@@ -8,8 +8,8 @@ use rcpt_shared::{DomainEvidence, DomainFacts, DomainKind, EvidenceSource};
 use super::{Lists, MailRoute, names::listed_suffix};
 
 impl Lists {
-    /// The facts about `domain` (lower-case A-labels): from the lists of providers and relays, then from the other
-    /// lists, then from its mail hosts.
+    /// From the lists of providers and relays, then from the other lists, then from the mail hosts of `domain`
+    /// (lower-case A-labels).
     #[must_use]
     pub fn facts(&self, domain: &str, route: &MailRoute, operators: &Operators) -> DomainFacts {
         let operator = |host: &str| operators.get(operators.of_host(host)?);

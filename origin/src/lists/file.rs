@@ -26,10 +26,6 @@ pub fn in_force(path: &str) -> (Arc<Lists>, Option<String>) {
     }
 }
 
-/// Reads a file of at most [`MAX_OCTETS`].
-///
-/// # Errors
-/// [`io::Error`].
 pub fn read(path: &str) -> io::Result<String> {
     if fs::metadata(path)?.len() > MAX_OCTETS {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large for lists"));

@@ -9,14 +9,12 @@ use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 pub struct MailRoute {
     /// Names, in lower case if they are from DNS; empty for a domain without MX records.
     pub hosts: Vec<Arc<str>>,
-    /// `None` if unknown.
     pub accepts_mail: Option<bool>,
     /// True without an MX record: the domain's own address, if it has one, accepts its mail.
     pub is_implicit: bool,
 }
 
 impl MailRoute {
-    /// The mail hosts of a configured route.
     #[must_use]
     pub fn configured(host: Option<&str>) -> Self {
         Self {

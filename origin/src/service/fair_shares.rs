@@ -51,13 +51,11 @@ impl FairShares {
         Self { taken: Arc::default(), share, most: AtomicUsize::new(most) }
     }
 
-    /// Sets the limit of all groups together.
     pub fn set_most(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);
         self.taken.ended.notify_waiters();
     }
 
-    /// Sets the limit of one group. Units in progress beyond a smaller limit continue until they are dropped.
     pub fn set_share(&self, share: usize) {
         self.share.store(share.max(1), Ordering::Relaxed);
         self.taken.ended.notify_waiters();
@@ -109,7 +107,6 @@ impl FairShares {
     }
 }
 
-/// A unit in progress, counted until it is dropped.
 pub struct Share {
     taken: Arc<Taken>,
     parties: Vec<Party>,

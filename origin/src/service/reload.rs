@@ -19,11 +19,7 @@ use crate::{
 /// Interval between checks of the files of certificate and lists.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Rereads the configuration on each SIGHUP and when the files of certificate or lists have
-/// changed. If there is a mistake, nothing changes.
-///
-/// # Errors
-/// [`io::Error`] when the signal handler can't be installed.
+/// Rereads on each SIGHUP and when the files of certificate or lists have changed. After a mistake, nothing changes.
 pub fn on_hangup(
     path: Option<PathBuf>,
     state: Arc<State>,

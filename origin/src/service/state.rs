@@ -23,7 +23,6 @@ use crate::{
     },
 };
 
-/// State shared by the handlers.
 pub struct State {
     pub prober: Arc<Prober>,
     pub metrics: Metrics,
@@ -39,7 +38,6 @@ pub struct State {
     pub refused_tickets: RefusedTickets,
     pub verdicts: VerdictMemory,
     pub watch: Watch,
-    /// Certificate of `listen`, if it uses TLS.
     pub certificate: ArcSwapOption<Certificate>,
     /// True while the process is stopping: batches start no further checks.
     pub stopping: watch::Sender<bool>,
@@ -49,7 +47,6 @@ pub struct State {
 /// each tenant's first batch.
 const MAX_BATCHES: usize = 8;
 
-/// Reason why the service couldn't be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     #[error("resolver: {0}")]
@@ -63,31 +60,20 @@ pub enum SetupError {
 }
 
 impl State {
-    /// Builds the state shared by all probes.
-    ///
-    /// # Errors
-    /// [`SetupError`].
+    /// Shared by all probes.
     pub fn new(config: Config) -> Result<Arc<Self>, SetupError> {
         prove(&config.source_addresses)?;
         Self::untested(config)
     }
 
-    /// Builds the state without testing the source addresses: the doctor reports missing addresses
-    /// and continues.
-    ///
-    /// # Errors
-    /// [`SetupError`].
+    /// Without testing the source addresses: the doctor reports missing ones and continues.
     pub fn untested(config: Config) -> Result<Arc<Self>, SetupError> {
         let own = if_addrs::get_if_addrs()?.iter().map(if_addrs::Interface::ip).collect();
         let surroundings = Surroundings::of_machine(&config)?;
         Self::within(config, surroundings, own)
     }
 
-    /// Builds the state with these surroundings; `own` are the machine's addresses, to which we
-    /// never connect.
-    ///
-    /// # Errors
-    /// [`SetupError`].
+    /// `own` are the machine's addresses, to which we never connect.
     pub fn within(
         config: Config,
         surroundings: Surroundings,
@@ -133,10 +119,8 @@ impl State {
     }
 }
 
-/// Tests whether this machine has the source addresses; probes don't test it.
-///
-/// # Errors
-/// [`SetupError::SourceAddress`] for the first that this machine doesn't have.
+/// Tests whether this machine has the source addresses; the error is the first that it doesn't have. Probes don't test
+/// it.
 pub fn prove<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Result<(), SetupError> {
     for source in sources {
         UdpSocket::bind((source.ip, 0))

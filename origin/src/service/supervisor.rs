@@ -14,12 +14,10 @@ use tokio::{
 /// full retries a second later. Tokio's default of 128 is less than the number of concurrent probes.
 const BACKLOG: u32 = 4_096;
 
-/// Reports that requests are accepted.
 pub fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
-/// Reports that no new requests are accepted.
 pub fn stopping() {
     tell(&[NotifyState::Stopping]);
 }
@@ -67,10 +65,8 @@ impl PassedSockets {
         Self { sockets: ListenFd::from_env(), names }
     }
 
-    /// The socket passed for `setting`, or else a new socket bound to `address`.
-    ///
-    /// # Errors
-    /// A sentence that names the setting.
+    /// The socket passed for `setting`, or else a new socket bound to `address`. The error is a sentence that names the
+    /// setting.
     pub async fn listener(
         &mut self,
         setting: &str,

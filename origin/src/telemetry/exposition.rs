@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 
-/// Format of the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exposition {
     /// <https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>
@@ -30,7 +29,7 @@ impl Exposition {
         }
     }
 
-    /// Formats `families`, OpenMetrics texts with or without their end mark.
+    /// `families` are OpenMetrics texts with or without their end mark.
     pub fn write(self, families: &[String]) -> String {
         let mut written = String::new();
         for family in families {

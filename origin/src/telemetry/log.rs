@@ -31,7 +31,7 @@ pub fn dropped_lines() -> u64 {
     DROPPED_LINES.get().map_or(0, |counter| counter.dropped_lines() as u64)
 }
 
-/// Installs the logger. When dropped, the guard writes the waiting lines, for at most a second.
+/// When dropped, the guard writes the waiting lines, for at most a second.
 ///
 /// Lines of libraries are dropped at any level: the resolver and the TLS library log names, but a checked address's
 /// domain mustn't be stored.

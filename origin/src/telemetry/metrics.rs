@@ -29,7 +29,6 @@ struct Site {
     source: String,
 }
 
-/// Kind of an entry in the pool's memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Kind {
     kind: &'static str,
@@ -124,7 +123,6 @@ impl Sites {
     }
 }
 
-/// All metrics of the service, and the registry that prints them.
 pub struct Metrics {
     registry: Registry,
     probes: Family<ProbeLabels, Counter>,
@@ -232,10 +230,7 @@ impl Metrics {
         self.bad_tickets.inc();
     }
 
-    /// The metrics as OpenMetrics text.
-    ///
-    /// # Errors
-    /// [`fmt::Error`] never occurs while writing to a `String`.
+    /// As OpenMetrics.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
@@ -243,7 +238,6 @@ impl Metrics {
     }
 }
 
-/// A probe in progress, counted in the gauge until it is dropped.
 pub struct InFlight(Gauge);
 
 impl Drop for InFlight {

@@ -20,7 +20,6 @@ pub const BLOCKED_INTERVAL: Duration = Duration::from_secs(15);
 /// Time limit for the connection to one server, and once more for its banner.
 const BANNER_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// The servers to connect to, and the known state of the port.
 pub struct PortCheck {
     servers: Vec<Server>,
     names: Names,
@@ -40,7 +39,6 @@ enum PortState {
     AllFailed(Instant),
 }
 
-/// Reason why a server's banner didn't arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unheard {
     NoAddress,
@@ -111,10 +109,6 @@ impl PortCheck {
         }
     }
 
-    /// Connects to `server` and waits for its greeting.
-    ///
-    /// # Errors
-    /// [`Unheard`].
     pub async fn greets(&self, server: &Server) -> Result<(), Unheard> {
         let stream = timeout(BANNER_TIMEOUT, self.connect(server));
         let stream = stream.await.unwrap_or(Err(Unheard::Unconnected))?;

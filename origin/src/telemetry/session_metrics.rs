@@ -30,7 +30,6 @@ struct CauseLabels {
     cause: &'static str,
 }
 
-/// Metrics of requests for sessions with mail hosts. Clones share the counters.
 #[derive(Clone)]
 pub struct SessionMetrics {
     waited: Family<WaitLabels, Histogram>,

@@ -14,7 +14,6 @@ use crate::surroundings::clock::unix_now;
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The response of `GET /operators`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OriginStatus {
     #[serde(flatten)]
@@ -23,7 +22,6 @@ pub struct OriginStatus {
     pub sources: Vec<SourceStatus>,
 }
 
-/// A finding about our addresses, as `/ready` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AddressFinding {
     pub check: &'static str,
@@ -50,10 +48,7 @@ pub struct SourceStatus {
     pub why: Option<String>,
 }
 
-/// Requests the status from the service at `address` and returns the table.
-///
-/// # Errors
-/// [`io::Error`] when the service isn't running there, or its response is invalid.
+/// Fails when the service isn't running there, or its response is invalid.
 pub async fn fetch(address: SocketAddr) -> io::Result<String> {
     let asking = async {
         let mut stream = TcpStream::connect(address).await?;

@@ -24,7 +24,6 @@ use crate::{
     surroundings::clock::unix_now,
 };
 
-/// Metrics of the whole process, such as its version, start time and readiness.
 pub struct Vitals {
     registry: Registry,
     root: Arc<Root>,
@@ -96,10 +95,7 @@ impl Vitals {
         }
     }
 
-    /// The OpenMetrics text without its end mark.
-    ///
-    /// # Errors
-    /// [`fmt::Error`] never occurs while writing to a `String`.
+    /// Without the end mark.
     pub fn text(
         &self,
         port_check: &PortCheck,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::tables;
 
-/// Contents of `data/blocklists.toml`.
+/// `data/blocklists.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Blocklists {

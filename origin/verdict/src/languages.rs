@@ -23,36 +23,29 @@ use super::{
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Language {
-    /// Words for a mailbox or its owner.
     pub recipient: Vec<String>,
-    /// Words for an address. Near a word of `missing` or `unavailable`, the address is the recipient's, unless other
-    /// words concern us.
+    /// Near a word of `missing` or `unavailable`, the address is the recipient's, unless other words concern us.
     pub address: Vec<String>,
     pub missing: Vec<String>,
-    /// Words for the recipient's domain.
     pub domain: Vec<String>,
-    /// Words for a message that can't be delivered: its cause is the recipient's address, not ours.
+    /// For a message that can't be delivered: its cause is the recipient's address, not ours.
     pub undelivered: Vec<String>,
-    /// Words for missing or out of order: RFC 5321 uses `mailbox unavailable` for both, and for a
-    /// policy.
+    /// For missing or out of order: RFC 5321 uses `mailbox unavailable` for both, and for a policy.
     pub unavailable: Vec<String>,
     pub disabled: Vec<String>,
     pub full: Vec<String>,
-    /// Words that can only mean us: our address, host or domain.
+    /// That can only mean us: our address, host or domain.
     pub us: Vec<String>,
-    /// Words for encryption, besides those in `data/phrases.toml`.
     pub encryption: Vec<String>,
-    /// Words for the sender: the unknown mailbox may be the sender's.
+    /// The unknown mailbox may be the sender's.
     pub sender: Vec<String>,
-    /// Words for a policy or a denial: about us, unless a code says otherwise.
+    /// About us, unless a code says otherwise.
     pub refusal: Vec<String>,
-    /// Words about our side of the conversation. Such words can withhold a `false`, but affect no later recipient.
+    /// Our side of the conversation. Such words can withhold a `false`, but affect no later recipient.
     pub sending: Vec<String>,
-    /// Words that ask for a later retry.
     pub later: Vec<String>,
-    /// Words for a temporary failure of the server.
     pub outage: Vec<String>,
-    /// Words for a look-up of the recipient that fails for now.
+    /// A look-up of the recipient that fails for now.
     pub lookup: Vec<String>,
 }
 

@@ -42,7 +42,6 @@ pub use wording::Wording;
 /// 5.1.6 (one mailbox has moved) aren't such codes.
 const BY_NAME: [(u16, u16); 3] = [(1, 1), (1, 10), (4, 1)];
 
-/// Meaning of a server's behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finding {
     pub status: Status,
@@ -51,7 +50,6 @@ pub struct Finding {
     pub retry_after: Option<u32>,
     /// How the server treats us, according to the reply.
     pub reception: Reception,
-    /// The rule in `docs/verdicts.md` that decided; `None` if the finding isn't based on a reply.
     pub rule: Option<&'static str>,
     /// The refusal demands TLS; meaningless unless STARTTLS was offered.
     pub demands_tls: bool,
@@ -97,7 +95,6 @@ impl Finding {
         }
     }
 
-    /// The verdict at `stage`, with the reply as its evidence.
     #[must_use]
     pub fn at(self, stage: Stage, reply: Option<&Reply>) -> Verdict {
         Verdict {
@@ -162,7 +159,6 @@ pub fn load() {
     }
 }
 
-/// The finding for a broken conversation.
 #[must_use]
 pub const fn judge_broken(broken: Broken) -> Finding {
     match broken {
@@ -174,7 +170,6 @@ pub const fn judge_broken(broken: Broken) -> Finding {
     }
 }
 
-/// The finding for a recipient that needs SMTPUTF8 when the server doesn't offer it (RFC 6531 §3.2).
 #[must_use]
 pub const fn smtputf8_unsupported() -> Finding {
     Finding::unanswered(Reason::Smtputf8Unsupported)

@@ -13,25 +13,16 @@ use super::{matcher::Matcher, tables};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Meaning {
-    /// A rule of the recipient's domain for its senders.
     DomainRule,
-    /// Certainly about us: our address's name in reverse DNS.
     ReverseDns,
-    /// Certainly about us: we aren't allowed to relay through the server.
     Relay,
-    /// Certainly about us: too many messages or connections, or too fast.
     Rate,
-    /// Certainly about us: our address is on a list or has a bad reputation.
     OurAddress,
-    /// Certainly about us: our name, sender, domain or connection.
     Client,
     /// The text quotes our sender or our HELO name, and not the recipient; no phrase has this meaning.
     OurName,
-    /// Certainly about us: the session isn't encrypted.
     Encryption,
-    /// The sender: about us, unless a code says otherwise.
     Sender,
-    /// A policy: about us, unless a code says otherwise.
     Policy,
     /// Our side of the conversation: about us, unless a code or a word about the recipient says
     /// otherwise.
@@ -40,34 +31,25 @@ pub(super) enum Meaning {
     Greylisting,
     /// A request to retry later: greylisting, unless a code says otherwise.
     TryLater,
-    /// The server's own failure, whatever the code.
     Trouble,
-    /// The server behind this server is unreachable.
     Unreachable,
-    /// The server fails temporarily, unless a code says otherwise.
     Outage,
     MailboxFull,
     /// The recipient currently gets more mail than the server accepts for it.
     Busy,
-    /// A word for a mailbox, or for a mailbox's state.
     Mailbox,
-    /// No words, only a code or a link.
     Wordless,
     /// A quota of the mailbox, unless other words say that it limits sending.
     Quota,
     MessageSize,
     Disabled,
-    /// The recipient does not exist.
     Recipient,
     /// An address doesn't exist: the recipient's, unless other words concern ours.
     Address,
-    /// The recipient doesn't exist, or is out of order.
     Unavailable,
     /// Exchange Online's words for an unknown recipient with 5.4.1, and Postfix's for a policy.
     RecipientDenied,
-    /// The server accepts no mail for the recipient's domain.
     Domain,
-    /// An unknown domain or host, ours or the recipient's.
     NoDomain,
 }
 
@@ -76,7 +58,7 @@ impl Meaning {
         1 << self as u32
     }
 
-    /// The name in `docs/verdicts.md`: `OurAddress` becomes `our address`.
+    /// The name in `docs/verdicts.md`, which explains each: `OurAddress` becomes `our address`.
     #[cfg(test)]
     pub(super) fn name(self) -> String {
         let mut name = String::new();

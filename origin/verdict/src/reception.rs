@@ -14,7 +14,6 @@ pub enum Scope {
     /// A rule that may belong to the recipient or its domain: other domains there get other
     /// replies.
     DomainRule,
-    /// Too many or too fast, or a server that closes the connection: 421.
     Rate,
 }
 

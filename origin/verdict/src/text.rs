@@ -23,8 +23,7 @@ pub(super) const COLON: char = ':';
 pub(super) const REJECTED: char = '§';
 const REJECTIONS: [&str; 2] = [" recipient address rejected ", " recipient rejected "];
 
-/// Maximum number of bytes of folded text that are used: four times the first 1 KiB of a reply,
-/// which alone is interpreted. U+FDFA folds into 18 letters.
+/// Four times the first 1 KiB of a reply, which alone is interpreted: U+FDFA folds into 18 letters.
 const FOLDED_BYTES_MAX: usize = 4_096;
 
 /// Words that say nothing about who is rejected.

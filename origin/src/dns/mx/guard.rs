@@ -45,7 +45,6 @@ const FORBIDDEN_V4: [Ipv4Net; 18] = [
 /// discard-only, segment routing, unique local, link local, site local, multicast.
 const GLOBAL_UNICAST: Ipv6Net = v6(0x2000, 0, 0, 3);
 
-/// Rows of the IANA IPv6 special-purpose registry within [`GLOBAL_UNICAST`].
 const FORBIDDEN_V6: [Ipv6Net; 5] = [
     v6(0x2001, 0, 0, 23), // IETF protocol assignments: Teredo, benchmarking, ORCHID, AMT, …
     v6(0x2001, 0x0db8, 0, 32), // documentation
@@ -54,7 +53,6 @@ const FORBIDDEN_V6: [Ipv6Net; 5] = [
     v6(0x3fff, 0, 0, 20), // documentation
 ];
 
-/// Rules that decide which addresses from DNS we may connect to.
 #[derive(Debug, Default)]
 pub struct Guard {
     allowed: Vec<IpNet>,
@@ -67,17 +65,14 @@ impl Guard {
         Self { allowed, own: ArcSwap::from_pointee(own) }
     }
 
-    /// This machine's known addresses.
     pub fn own(&self) -> Vec<IpAddr> {
         self.own.load().to_vec()
     }
 
-    /// Replaces this machine's addresses.
     pub fn set_own(&self, own: Vec<IpAddr>) {
         self.own.store(Arc::new(own));
     }
 
-    /// True if we may connect to `ip`.
     pub fn permits(&self, ip: IpAddr) -> bool {
         self.allowed.iter().any(|network| network.contains(&ip))
             || (is_public_unicast(ip) && !self.own.load().contains(&ip))

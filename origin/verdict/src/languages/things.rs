@@ -10,7 +10,7 @@ use super::super::{
     text::{COLON, Said},
 };
 
-/// Contents of `data/things.toml`.
+/// `data/things.toml`.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Things<T: Default> {

@@ -30,13 +30,10 @@ pub(crate) struct Rule {
     classes: &'static [u16],
     codes: &'static [u16],
     enhanced: &'static [Enhanced],
-    /// The text has at least one of these meanings.
     says: &'static [Meaning],
-    /// The text has none of these meanings.
     silent_on: &'static [Meaning],
     pub status: Status,
     pub reason: Reason,
-    /// Consequence of the refusal for later recipients.
     pub scope: Scope,
 }
 
