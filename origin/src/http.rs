@@ -34,22 +34,18 @@ const BODY_BYTES_MAX: usize = 4 * 1_024;
 /// Greatest size of a batch's body in bytes: twice the size of 500 addresses of 254 bytes in JSON.
 const BATCH_BODY_BYTES_MAX: usize = 256 * 1_024;
 
-/// Builds the routes for the edge and those for our own network.
 pub fn build(state: Arc<State>) -> Router {
     finish(public().merge(admin()), state)
 }
 
-/// Builds the routes for the edge.
 pub fn build_public(state: Arc<State>) -> Router {
     finish(public(), state)
 }
 
-/// Builds the routes for our own network.
 pub fn build_admin(state: Arc<State>) -> Router {
     finish(admin(), state)
 }
 
-/// Builds the page for owners of mail servers that we connect to.
 pub fn build_neighbours(config: &Config) -> Router {
     neighbours::router(config)
 }

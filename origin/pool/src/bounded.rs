@@ -41,7 +41,6 @@ impl<K: Ord + Copy, V> Bounded<K, V> {
         self.entries.get_mut(&key).filter(|it| it.until > now).map(|it| &mut it.value)
     }
 
-    /// Writes an entry of the group: it lives this much longer. One that is over begins anew.
     pub(crate) fn entry(
         &mut self,
         key: K,

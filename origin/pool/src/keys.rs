@@ -14,8 +14,7 @@ pub(crate) type Key = u64;
 pub struct HashKey([u64; 2]);
 
 impl HashKey {
-    /// Creates a key from random numbers. The same numbers give the same hashes in all processes of
-    /// one build.
+    /// The same numbers give the same hashes in all processes of one build.
     pub const fn new(secret: [u64; 2]) -> Self {
         Self(secret)
     }
@@ -33,7 +32,6 @@ impl Default for HashKey {
     }
 }
 
-/// Number of an operator in its table.
 pub type OperatorId = usize;
 
 /// A unit of session limits.
@@ -71,7 +69,6 @@ impl SiteKey {
     }
 }
 
-/// The first address of an IPv6 network with this many leading bits.
 fn first_of(ip: IpAddr, bits: u32) -> IpAddr {
     match ip {
         IpAddr::V4(_) => ip,

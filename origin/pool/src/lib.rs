@@ -1,10 +1,10 @@
-//! The pool of sessions with mail servers, shared by all probes. It limits the number and rate of sessions, and orders
-//! waiting checks (docs/architecture.md, "Neighbours").
+//! The pool of sessions with mail servers, shared by all probes: their number, their rate, and the order of waiting
+//! checks (docs/architecture.md, "Neighbours").
 //!
 //! Four rooms have the rules: where a check goes ([`places`]), the asker ([`asker`]), what a server allows
 //! ([`limits`]), and who is next ([`queue`]). A room imports words and settings, never another room. A [`site`] asks
 //! them; the door ([`pool`]) chooses the site. Each rule has three verbs: `may` changes nothing, `take` counts at the
-//! grant, `hear` learns from the server. Nothing is reserved.
+//! grant, `hear` learns from the server.
 //!
 //! A state that a reply sets for a domain, a host, a machine or an operator needs evidence of two groups, or of a new
 //! session that was refused before RCPT. Otherwise it holds for the account or group that provoked it, alone.

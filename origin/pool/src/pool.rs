@@ -46,7 +46,6 @@ pub struct Pool<S> {
 
 pub(crate) struct State<S> {
     pub sites: Sites<S>,
-    /// Number of idle sessions with all sites.
     pub idle: usize,
     pasts: Pasts,
     bans: Bans,
@@ -81,8 +80,8 @@ impl Refused {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// Creates an empty pool. `close` ends an unneeded session; it must not block. `unix_now` is the wall clock, in
-    /// seconds. Parties are distinguished by hashes under `keys`.
+    /// `close` ends an unneeded session; it must not block. `unix_now` is the wall clock, in seconds. Parties are
+    /// distinguished by hashes under `keys`.
     pub fn new(
         settings: Settings,
         close: fn(S),
@@ -109,10 +108,7 @@ impl<S: Send + 'static> Pool<S> {
         })
     }
 
-    /// A session with the host, or permission to open one; waits if necessary.
-    ///
-    /// # Errors
-    /// [`Refused`] if waiting doesn't make sense.
+    /// Waits if necessary; refuses if waiting doesn't make sense.
     pub async fn session(
         self: &Arc<Self>,
         question: &Question,
@@ -172,10 +168,8 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    /// Replaces the settings, and applies the new limits to existing sites and their waiting requests. Lowered rates
-    /// and counted refusals are kept, because a reload mustn't make us forget how we were treated.
-    ///
-    /// The operators of `settings` are numbered as before ([`crate::operators::Operators::numbered_as`]).
+    /// Replaces the settings, also for existing sites and waiting requests. Lowered rates and counted refusals are
+    /// kept, because a reload mustn't make us forget how we were treated.
     pub fn set_settings(self: &Arc<Self>, settings: Settings) {
         let mut state = self.lock();
         for (key, site) in state.sites.all.iter_mut() {

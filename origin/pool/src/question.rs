@@ -31,7 +31,6 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// The class of source addresses that this check may use.
     pub fn class(&self) -> SourceClass {
         match self.fairness_group.as_deref() {
             Some(FREE) => SourceClass::Free,
@@ -63,7 +62,6 @@ pub enum SourceClass {
     Free,
 }
 
-/// Kind of request that waits, and the latest time to wait for a session.
 #[derive(Debug, Clone, Copy)]
 pub enum Wait {
     /// A client waits for this single verdict.
@@ -72,7 +70,6 @@ pub enum Wait {
     InBatch(Instant),
 }
 
-/// Urgency of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     Interactive,
@@ -88,7 +85,6 @@ impl Wait {
         }
     }
 
-    /// The latest time to wait for a session.
     pub const fn deadline(self) -> Instant {
         let (Self::Interactive(deadline) | Self::InBatch(deadline)) = self;
         deadline
@@ -98,17 +94,15 @@ impl Wait {
 /// Destination of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
-    /// Name of the mail host.
     pub host: &'a str,
     /// Addresses of the host, in the order in which to try them.
     pub addresses: &'a [SocketAddr],
-    /// Index of the identity to use.
     pub identity: usize,
     /// True for a configured route, to which no limits apply.
     pub is_route: bool,
     /// True if the check has already passed the domain's gate.
     pub admitted: bool,
-    /// True to open a new session, because idle sessions were unusable.
+    /// Because idle sessions were unusable.
     pub afresh: bool,
 }
 
@@ -133,7 +127,6 @@ pub(crate) enum Past {
     Guessing,
 }
 
-/// A request for a session: made once, it waits in the queue, and belongs to the permit until the session ends.
 pub(crate) struct Want {
     pub party: Party,
     pub past: Past,
@@ -157,7 +150,6 @@ pub(crate) struct Want {
     pub warm_up: Option<usize>,
 }
 
-/// No session is available now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
     /// Time after which another attempt may succeed.
@@ -168,19 +160,15 @@ pub struct Refused {
 /// A limit of the pool that a check met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The recipient's domain has refused us recently.
     Domain,
     /// The host's address has refused us recently; its other addresses may accept us.
     Address,
-    /// A limit of refused recipients has been reached.
     Refusals,
     /// Our source address is new to the operator.
     WarmUp,
-    /// Too many requests are waiting already.
     Crowded,
     /// The account's sessions have made others wait.
     Slow,
-    /// The rate of recipients or of new sessions.
     Rate,
     /// All sessions are in use, or the free ones are left to others.
     Session,
@@ -239,7 +227,6 @@ pub enum Signal<'a> {
     Answered {
         refused: bool,
     },
-    /// The server accepted the recipient, as it accepts every name of the domain.
     AcceptedLikeAny,
     Refused(Refusal<'a>),
     /// The server refused the recipient in words that have no further consequence.
@@ -251,9 +238,7 @@ pub enum Signal<'a> {
 pub struct Refusal<'a> {
     /// True before any recipient was named: the refusal is the machine's, not a domain's.
     pub before_rcpt: bool,
-    /// True for 421: the server closes the connection.
     pub closing: bool,
-    /// True if the words are about our address, its name or its reputation.
     pub about_our_address: bool,
     /// True if the words are about our rate, or if the server closes without another reason.
     pub about_our_rate: bool,

@@ -9,19 +9,15 @@ use crate::{
     question::Source,
 };
 
-/// The pool's operators, limits and source addresses.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub operators: Arc<Operators>,
-    /// Default limits of an operator.
     pub operator: Limits,
-    /// Limits of a machine without a known operator.
     pub machine: Limits,
     /// Maximum number of concurrent sessions with the machines of one /24 or /64.
     pub network_sessions: usize,
     /// Longest idle time of a session.
     pub max_idle: Duration,
-    /// Maximum number of requests waiting for one site.
     pub max_waiting: usize,
     /// Share of waiting requests and of refused recipients that one tenant may have.
     pub tenant_share: f64,
@@ -59,7 +55,6 @@ impl Settings {
     }
 }
 
-/// Limits of one operator or one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum number of concurrent sessions, including idle ones.
@@ -82,7 +77,6 @@ impl Limits {
     };
 }
 
-/// Constants of the pool's rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// Time between two sessions through a narrow gate.

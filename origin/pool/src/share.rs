@@ -6,9 +6,7 @@ use crate::{keys::Key, question::Party};
 /// Units to share, and the part of it that one group may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shared {
-    /// Units that nobody has yet, weighed by the part of one group.
     pub left: usize,
-    /// Most that one group may have.
     pub most: usize,
 }
 

@@ -27,7 +27,6 @@ use crate::{
 /// Time after which a check that finds too many others waiting is worth repeating.
 const CROWDED_S: u64 = 5;
 
-/// A session to use, or permission to open one.
 pub(crate) struct Grant<S> {
     /// Number of this use of a session at the site.
     pub id: u64,
@@ -191,7 +190,6 @@ impl<S> Site<S> {
         self.here.are_there() || !self.queue.is_empty()
     }
 
-    /// True if a [`Site::sweep`] has left no state.
     pub(crate) fn is_over(&self) -> bool {
         self.queue.is_empty() && self.here.is_over()
     }

@@ -16,7 +16,6 @@ pub(super) struct HeldLine {
     pub verdict: Verdict,
     /// True if the line was asked about with leave for an invention.
     pub invents: bool,
-    /// The words of a refusal that the rules can't decide.
     pub undecided: Option<Wording>,
 }
 
@@ -43,7 +42,6 @@ impl HeldLines {
         Self(Mutex::new(domains))
     }
 
-    /// True if the domain's other lines are answered.
     pub(super) fn is_last(&self, domain: &str) -> bool {
         self.0.lock().get(domain).is_none_or(|lines| lines.open <= 1)
     }

@@ -11,7 +11,6 @@ use html_escape::encode_text;
 
 use crate::Config;
 
-/// Headers of the page's response. The page may load no external content.
 const HEADERS: [(HeaderName, &str); 3] = [
     (header::CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -117,10 +117,7 @@ pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let _ = speaking.await;
 }
 
-/// Completes on SIGTERM or SIGINT.
-///
-/// # Errors
-/// [`io::Error`] when the signal handlers can't be installed.
+/// On SIGTERM or SIGINT.
 pub fn signals() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

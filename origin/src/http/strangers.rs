@@ -22,7 +22,6 @@ pub(super) struct Strangers(Mutex<ByNetwork>);
 
 #[derive(Debug, Default)]
 struct ByNetwork {
-    /// The strangers of each network, oldest first.
     by_network: HashMap<u64, VecDeque<(u64, Arc<Notify>)>>,
     count: usize,
     next_number: u64,

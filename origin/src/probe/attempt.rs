@@ -9,9 +9,7 @@ use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
 
 pub(super) enum Outcome {
-    /// The verdict is final; no other host is tried.
     Settled(Verdict),
-    /// A failure that may affect only this host: the next host is tried.
     NextHost(Verdict),
     /// A host of equal preference may reply differently. A backup host isn't tried: it may accept everything because it
     /// knows less, and what kept us from this host isn't this host's doing, or was its reply about the recipient.
@@ -19,9 +17,7 @@ pub(super) enum Outcome {
 }
 
 pub(super) enum Attempt {
-    /// The verdict is final; no other host is tried.
     Settled(Verdict),
-    /// A failure that may affect only this host: the next host is tried.
     NextHost(Verdict),
     /// See [`Outcome::EqualHost`].
     AskEqual(Verdict),
@@ -37,8 +33,6 @@ pub(super) struct Retry {
     pub afresh: bool,
 }
 
-/// Returns the verdict for our own limit, which is never the recipient's fault. The question may be repeated `after`
-/// this time.
 pub(super) fn our_limit(after: Duration) -> Verdict {
     let seconds = u32::try_from(after.as_secs()).unwrap_or(u32::MAX).max(1);
     Verdict {

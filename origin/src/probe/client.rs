@@ -36,7 +36,6 @@ pub(super) struct Client {
     identities: ArcSwap<Identities>,
     reverse_path: String,
     pub(super) starttls: StartTls,
-    /// Maximum number of recipients per session.
     session_recipients: usize,
     dialer: Dialer,
     pub(super) tls: Tls,
@@ -110,7 +109,6 @@ impl Client {
         operator.map(Place::Operator).or(address.map(Place::Machine))
     }
 
-    /// Records how the host treated us, for the pool and for lists.
     pub(super) fn note(&self, host: &str, permit: &HostPermit, signal: Signal<'_>) {
         permit.note(signal);
         let Some(place) = self.place(host, permit.address()) else { return };
@@ -159,7 +157,6 @@ impl Client {
         Address::parse(&format!("{local_part}@{domain}")).ok()
     }
 
-    /// True if a row of the operators' table says something about the host.
     pub(super) fn has_row(&self, host: &str) -> bool {
         self.operators.load().of_host(host).is_some()
     }

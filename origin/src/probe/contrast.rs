@@ -6,14 +6,12 @@ use std::collections::HashSet;
 use rcpt_shared::{Address, is_role};
 use rcpt_verdict::Wording;
 
-/// The host's answer to an invented name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invented {
     /// Refused in words that the rules can't decide, between two acceptances of one recipient in one session.
     Undecided(Wording),
     Known,
     Accepted,
-    /// Not asked, inconclusive, or forgotten.
     Unknown,
 }
 
@@ -54,7 +52,6 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Whether each of the host's `held` refusals means that nobody is there.
     pub fn decide(&self, held: &[Wording]) -> Vec<bool> {
         let (invented, said) = match self.invented {
             Invented::Undecided(said) => (UNDECIDED, Some(said)),

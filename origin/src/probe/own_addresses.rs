@@ -9,7 +9,6 @@ use super::prober::Prober;
 use crate::dns::NoAnswer;
 
 impl Prober {
-    /// Our known addresses.
     pub fn own_addresses(&self) -> Vec<IpAddr> {
         self.resolver.guard.own()
     }

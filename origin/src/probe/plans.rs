@@ -20,9 +20,7 @@ use crate::dns::Mx;
 const MAX_PLANS: u64 = 20_000;
 
 pub(super) struct Plan {
-    /// Hosts in the order in which to try them.
     pub hosts: Vec<Mx>,
-    /// Addresses of the first host; never empty.
     pub addresses: Vec<SocketAddr>,
     pub until: Instant,
     pub epoch: u64,

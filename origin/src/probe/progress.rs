@@ -82,7 +82,6 @@ impl Times {
 pub(super) struct Stopwatch {
     made: Instant,
     total: AtomicU64,
-    /// Start of the current measurement since `made`, in nanoseconds; zero if none is running.
     since: AtomicU64,
 }
 

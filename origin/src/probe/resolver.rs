@@ -89,7 +89,6 @@ impl Resolver {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unresolved {
-    /// The name doesn't exist, or can't exist.
     NoSuchName,
     /// No nameserver resolved the name, which says nothing about the host.
     DnsFailed,

@@ -16,7 +16,6 @@ use super::progress::Progress;
 
 const ACCEPTED: &str = "250 2.1.5 Ok";
 
-/// `None` outside the sandbox, and if the routed server answers for this address.
 pub(super) async fn verdict_of(
     question: &Question,
     has_server: bool,

@@ -37,9 +37,7 @@ pub(super) enum RefusedBy {
 
 #[derive(Clone, Copy)]
 struct Record {
-    /// Time of the last reply about a recipient.
     answered: Instant,
-    /// Number of refusals since then.
     refusals: u8,
     stop: Option<ListStop>,
 }
@@ -51,7 +49,6 @@ struct ListStop {
 }
 
 pub(super) struct Stops {
-    /// By a keyed hash of the place.
     records: Mutex<HashMap<u64, Record>>,
     keys: HashKey,
 }
@@ -65,7 +62,6 @@ impl Stops {
         self.keys.hash_one(("place", place))
     }
 
-    /// A reply about a recipient ends a stop.
     pub(super) fn answered(&self, place: Place) {
         let now = Instant::now();
         let mut records = self.records.lock();
@@ -106,7 +102,6 @@ impl Stops {
         begins
     }
 
-    /// Time for which lists stay away; `None` without a stop.
     pub(super) fn stopped_for(&self, place: Place) -> Option<Duration> {
         let now = Instant::now();
         let stop = self.records.lock().get(&self.key(place))?.stop?;

@@ -46,7 +46,6 @@ impl Expiry<Key, StoredVerdict> for Ending {
     }
 }
 
-/// Verdicts within their cache time.
 pub struct VerdictMemory {
     mac: Hmac<Sha256>,
     stored: Cache<Key, StoredVerdict>,
@@ -67,7 +66,6 @@ impl VerdictMemory {
         mac.finalize().into_bytes().into()
     }
 
-    /// The verdict for this address, if it hasn't expired.
     pub fn recall(&self, address: &Address) -> Option<Verdict> {
         let entry = self.stored.get(&self.key(address))?;
         let mut verdict = Verdict::clone(&entry.verdict);
@@ -75,7 +73,6 @@ impl VerdictMemory {
         Some(verdict)
     }
 
-    /// Stores a verdict for its cache time, if it has one.
     pub fn remember(&self, address: &Address, verdict: &Verdict, times: CacheTimes) {
         let ttl = Duration::from_secs(
             times.of_verdict(verdict.status, Some(verdict.reason)).unwrap_or_default(),

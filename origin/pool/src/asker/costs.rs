@@ -1,9 +1,8 @@
 //! Costs of parties at one site: seconds for which an account or a domain made others wait, halving every five minutes.
 //!
-//! A party with costs is slow: while others are there, it leaves sessions to them (the reserve of `queue`). A slow
-//! account first waits, because otherwise an endless series of new domains would get a long
-//! session each. The first cost may be chance. Costs are an account's and not its group's: otherwise one free account
-//! would delay all.
+//! A party with costs is slow: while others are there, it leaves sessions to them. A slow account first waits, because
+//! otherwise an endless series of new domains would get a long session each. Costs are an account's and not its
+//! group's: otherwise one free account would delay all.
 
 use std::time::Duration;
 
@@ -79,7 +78,6 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// True if the party's account or domain made others wait for more than a slow session's time.
     pub(crate) fn is_slow(&self, party: Party, now: Instant) -> bool {
         self.is_slow_key(party.account, now) || self.is_slow_key(party.domain, now)
     }
@@ -88,7 +86,6 @@ impl Costs {
         self.parties.get(key, now).is_some_and(|cost| cost.seconds(now) >= SLOW.as_secs_f64())
     }
 
-    /// The time until which the party stays slow without further costs.
     pub(crate) fn slow_until(&self, party: Party, now: Instant) -> Option<Instant> {
         let until = |key| {
             let half_lives = (self.parties.get(key, now)?.seconds(now) / SLOW.as_secs_f64()).log2();
@@ -101,7 +98,7 @@ impl Costs {
         self.quick.get(account, now).is_some()
     }
 
-    /// The time until which the account waits; `None` if it may go on. The repeat of a cut check doesn't wait.
+    /// `None` if the account may go on. The repeat of a cut check doesn't wait.
     pub(crate) fn waits_until(&self, party: Party, now: Instant) -> Option<Instant> {
         let cost = self.parties.get(party.account, now).filter(|cost| cost.count > 1)?;
         let wait_s = cost.seconds(cost.last).powi(2) / WAIT_DIVISOR_S;
@@ -109,7 +106,6 @@ impl Costs {
         (until > now && !self.owes_repeat(party.domain, now)).then_some(until)
     }
 
-    /// Counts a check of a party that waits for its costs.
     pub(crate) fn take(&mut self, party: Party, now: Instant) {
         if let Some(cost) = self.parties.get_mut(party.account, now) {
             cost.last = now;
@@ -131,7 +127,6 @@ impl Costs {
         (cost.cut_at, cost.is_repeated) = (Some(now), false);
     }
 
-    /// True if a check of the domain was cut in the last ten minutes, and no check has run to its end since.
     fn owes_repeat(&self, domain: Key, now: Instant) -> bool {
         let cost = self.parties.get(domain, now);
         cost.is_some_and(|cost| cost.was_cut(now) && !cost.is_repeated)

@@ -18,7 +18,6 @@ const MAX_ANSWERS: u32 = 64;
 const GOOD_RATIO: u32 = 5;
 /// Lifetime of a past after its last answer: even a small form (five checks an hour) renews it.
 const PAST_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
-/// Maximum number of accounts remembered; about 60 bytes each.
 const MAX_ACCOUNTS: usize = 20_000;
 
 #[derive(Clone, Copy, Default)]

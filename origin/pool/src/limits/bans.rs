@@ -18,7 +18,6 @@ const REFUSALS_TO_BAN_MIN: usize = 4;
 /// sounds like a server that bans: with a smaller number, one account's few dead recipients would hold up the lists of
 /// all others.
 const LIMIT_AFTER_BANS_MIN: usize = 3;
-/// Maximum number of machines remembered; about 40 bytes each.
 const MAX_MACHINES: usize = 10_000;
 
 #[derive(Clone, Copy)]
@@ -37,8 +36,7 @@ impl Default for Bans {
 }
 
 impl Bans {
-    /// The number of refused recipients in ten minutes that keeps lists away from the machine; `None` if no ban by the
-    /// machine is remembered.
+    /// `None` if no ban by the machine is remembered.
     pub(crate) fn most(&self, machine: Key, now: Instant) -> Option<usize> {
         self.0.get(machine, now).map(|ban| ban.most)
     }

@@ -17,7 +17,6 @@ use crate::{
 const HINT_MAX: Duration = Duration::from_secs(3_600);
 /// The group that passed last passes this much later than others, so that frequent requests don't help.
 const AFTER_OTHERS: Duration = Duration::from_secs(1);
-/// Maximum number of accounts remembered per gate, and of gates per site. A forgotten gate costs one more session.
 const MAX_HEARD: usize = 8;
 const MAX_GATES: usize = 4_096;
 
@@ -59,7 +58,6 @@ impl Gate {
     }
 }
 
-/// Gates without an entry are open.
 pub(crate) struct Gates<K> {
     gates: Bounded<K, Gate>,
     /// Time for which a gate stays narrow after the last refusal.

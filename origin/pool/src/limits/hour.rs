@@ -7,7 +7,6 @@ const SLICES: u32 = 12;
 /// Number of the first slice: no slice of the hour before it has a number below zero.
 pub(crate) const FIRST_SLICE: u64 = SLICES as u64;
 
-/// Counts of the last hour's slices.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hour {
     last: u64,
@@ -37,7 +36,6 @@ impl Hour {
         self.counts.iter().map(|count| *count as usize).sum()
     }
 
-    /// The slice in which the oldest count expires.
     pub(crate) fn lightens(mut self, slice: u64) -> u64 {
         self.advance(slice);
         let first = (slice + 1).saturating_sub(u64::from(SLICES));

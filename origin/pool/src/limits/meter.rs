@@ -15,17 +15,14 @@ use crate::{
     settings::Limits,
 };
 
-/// Totals since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     #[serde(rename = "sessions_total")]
     pub sessions: u64,
     #[serde(rename = "recipients_total")]
     pub recipients: u64,
-    /// Refused recipients.
     #[serde(rename = "refused_total")]
     pub refused: u64,
-    /// Replies that refused us instead of a recipient.
     #[serde(rename = "refusals_of_us_total")]
     pub refusals_of_us: u64,
     /// Sessions that were ended because they were held for long while others waited.

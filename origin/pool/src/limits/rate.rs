@@ -27,7 +27,6 @@ const MAX_TRIALS: usize = 1_024;
 /// operator doesn't mean our address.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A tenant's last check of a domain; `refused` is true if our address was refused.
 #[derive(Clone, Copy)]
 struct Trial {
     at: Instant,
@@ -48,7 +47,6 @@ pub(crate) struct Lowered {
 pub(crate) type Evidence = Option<Key>;
 
 pub(crate) struct Rate {
-    /// Time between new sessions without any refusals.
     base: Duration,
     level: u32,
     trials: Bounded<(Key, Key), Trial>,
@@ -68,7 +66,6 @@ impl Rate {
         Self { base, level: 0, trials, lowered: None, floor_since: None }
     }
 
-    /// A lowered rate stays lowered.
     pub(crate) const fn set_base(&mut self, base: Duration) {
         self.base = base;
     }

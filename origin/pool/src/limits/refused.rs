@@ -34,7 +34,6 @@ const INVENTED_UNTIL: usize = 8;
 const LISTS_SHARE: f64 = 0.75;
 const WINDOW: Duration = Duration::from_secs(600);
 const HOUR: Duration = Duration::from_secs(3_600);
-/// Maximum number of groups and accounts remembered per meter; about 80 bytes each.
 const MAX_PARTIES: usize = 20_000;
 
 /// A check, as the limits of refused recipients see it.
@@ -43,7 +42,6 @@ pub(crate) struct Asking {
     pub party: Party,
     pub past: Past,
     pub class: Class,
-    /// The part of each number that one group may have; `None` if the check has no group.
     pub share: Option<f64>,
 }
 
@@ -73,8 +71,8 @@ impl RefusedPerHour {
         FIRST_SLICE + age.as_secs() / SLICE.as_secs()
     }
 
-    /// The time until which the check waits; `None` if it may be asked. Lists stop at the number; of single checks,
-    /// each group may have a first one beyond it.
+    /// `None` if it may be asked. Lists stop at the number; of single checks, each group may have a first one beyond
+    /// it.
     pub(crate) fn may_ask(&self, asking: Asking, now: Instant) -> Option<Instant> {
         let began = self.began?;
         let slice = self.slice(now);
@@ -139,7 +137,6 @@ impl RefusedLately {
         self.most = most;
     }
 
-    /// The number for lists.
     fn most_of_lists(&self) -> usize {
         self.most_since_ban.map_or(self.most, |most| most.min(self.most))
     }
@@ -152,7 +149,6 @@ impl RefusedLately {
         self.refused.iter().filter(move |(at, _)| now.saturating_duration_since(*at) < WINDOW)
     }
 
-    /// Refused recipients that somebody asked for: what may have caused a ban.
     pub(crate) fn asked_for(&self, now: Instant) -> usize {
         self.lately(now).filter(|(_, by)| by.is_some()).count()
     }
@@ -168,7 +164,6 @@ impl RefusedLately {
         self.refused.push_back((now, party.map(|party| (party.group, party.account))));
     }
 
-    /// The time until which the check waits; `None` if it may be asked.
     pub(crate) fn may_ask(&self, asking: Asking, now: Instant) -> Option<Instant> {
         if self.refused.is_empty() || self.most == usize::MAX {
             return None;

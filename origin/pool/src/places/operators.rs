@@ -9,13 +9,11 @@ pub use crate::keys::OperatorId;
 
 const BUILT_IN: &str = include_str!("../../data/operators.toml");
 
-/// Metric label for hosts of no known operator.
 pub const OTHER: &str = "other";
 
 /// An operator. A limit of `None` means the configured default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Operator {
-    /// Unique name, also a metric label.
     pub name: Arc<str>,
     /// Suffixes of mail hosts in whole labels; `*` matches one label.
     mx: Vec<String>,
@@ -30,7 +28,6 @@ pub struct Operator {
     pub session_recipients: Option<usize>,
 }
 
-/// The table, prepared for a lookup by each probe, label by label.
 #[derive(Debug, Clone)]
 pub struct Operators {
     rows: Vec<Operator>,
@@ -42,7 +39,6 @@ pub struct Operators {
 /// A suffix with a `*`.
 #[derive(Debug, Clone)]
 struct Pattern {
-    /// The text after the last `*`.
     end: String,
     /// All labels, from the last to the first.
     labels: Vec<String>,
@@ -64,10 +60,8 @@ impl Pattern {
 }
 
 impl Operators {
-    /// The built-in rows together with those in `text`, the content of an operators file.
-    ///
-    /// # Errors
-    /// A sentence for each mistake in `text`, with the operator concerned.
+    /// The built-in rows together with those of an operators file. The errors are a sentence for each mistake, with the
+    /// operator concerned.
     pub fn with(text: &str) -> Result<Self, Vec<String>> {
         let mut rows = parse::rows(BUILT_IN)?;
         for row in parse::rows(text)? {
@@ -134,8 +128,7 @@ impl Operators {
         self.rows.get(id)
     }
 
-    /// The operator of `host` (lower-case); `None` if it isn't in the table. The longest matching suffix decides;
-    /// suffixes with `*` are tried last.
+    /// `host` is in lower case. The longest matching suffix decides; suffixes with `*` are tried last.
     pub fn of_host(&self, host: &str) -> Option<OperatorId> {
         let mut suffix = host;
         loop {
@@ -150,7 +143,6 @@ impl Operators {
         self.by_pattern.iter().find(|(pattern, _)| pattern.fits(host)).map(|(_, id)| *id)
     }
 
-    /// The name of the operator of `host`, for labels.
     pub fn label(&self, host: &str) -> Arc<str> {
         let row = self.of_host(host).and_then(|id| self.get(id));
         row.map_or_else(|| Arc::from(OTHER), |row| row.name.clone())

@@ -26,15 +26,12 @@ pub(crate) fn per_minute(since: u64, unix_now: u64) -> Option<usize> {
     (age < WARM_UP_S).then(|| FIRST_PER_MINUTE << (age / DOUBLING_S))
 }
 
-/// True if an address first seen at `since` is still new.
 pub fn is_new(since: u64, unix_now: u64) -> bool {
     per_minute(since, unix_now).is_some()
 }
 
-/// A move of an operator's domains away from a source address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rest {
-    /// Number of the source address that serves the domains instead.
     pub to: usize,
     pub at: Instant,
 }

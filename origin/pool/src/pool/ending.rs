@@ -52,7 +52,6 @@ impl<S: Send + 'static> Pool<S> {
         None
     }
 
-    /// Closes all idle sessions, and returns their number.
     pub fn drain(&self) -> usize {
         let mut state = self.lock();
         state.idle = 0;
@@ -106,7 +105,6 @@ impl<S> State<S> {
         due
     }
 
-    /// Closes the least recently used sessions of the group with the most idle sessions.
     fn close_of_largest_group(&mut self) {
         let mut groups: BTreeMap<_, Vec<Instant>> = BTreeMap::new();
         for idle in self.sites.all.values().flat_map(|site| site.here.idle.iter()) {

@@ -62,7 +62,6 @@ impl<S: Send + 'static> Acquired<S> {
     }
 }
 
-/// The permit for one session. Dropping it tells the pool that the session was closed, unless it has become idle.
 pub struct Permit<S: Send + 'static> {
     pool: Arc<Pool<S>>,
     /// Boxed to keep a probe's futures small: each step holds the permit.
@@ -79,7 +78,6 @@ pub struct Permit<S: Send + 'static> {
 }
 
 impl<S: Send + 'static> Permit<S> {
-    /// Index of the identity under which the session is opened.
     pub const fn identity(&self) -> usize {
         self.want.identity
     }
@@ -94,12 +92,10 @@ impl<S: Send + 'static> Permit<S> {
         !self.want.site.is_network()
     }
 
-    /// Records the address to which the session is connected.
     pub const fn connected_to(&mut self, address: IpAddr) {
         self.want.address = Some(address);
     }
 
-    /// Records how the server treated us.
     pub fn note(&self, signal: Signal<'_>) {
         match signal {
             Signal::Answered { .. } | Signal::AcceptedLikeAny => {
@@ -173,7 +169,6 @@ impl<S: Send + 'static> Drop for Permit<S> {
     }
 }
 
-/// A check that waits for a session.
 pub(super) struct Queued<S: Send + 'static> {
     pub answer: oneshot::Receiver<Answer<S>>,
     pub pool: Arc<Pool<S>>,

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The complete state, as in `GET /operators`. `origin status` also reads what an older release answers.
+/// The complete state, as in `GET /operators`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
@@ -24,7 +24,6 @@ pub struct Status {
     pub entries: Entries,
 }
 
-/// Numbers of entries in the pool's memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Entries {
@@ -36,7 +35,6 @@ pub struct Entries {
     pub gates: usize,
     /// Groups, accounts and domains that a site remembers: costs of an hour, refused recipients, trials of ten minutes.
     pub parties: usize,
-    /// Accounts with a past.
     pub pasts: usize,
     /// Machines that have banned us after refused recipients.
     pub bans: usize,
@@ -48,13 +46,11 @@ pub struct Entries {
 pub struct SiteStatus {
     pub operator: String,
     pub source: String,
-    /// Sessions in use, and idle sessions.
     pub sessions: usize,
     pub idle: usize,
     pub waiting: usize,
     /// Sessions in use for longer than two seconds.
     pub held: usize,
-    /// Milliseconds between two new sessions.
     pub interval_ms: u64,
     /// Unix time since which the rate is lowered.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +78,6 @@ pub struct SiteStatus {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// The pool's state, ordered by name.
     pub fn status(&self) -> Status {
         let (now, unix_now) = (Instant::now(), (self.unix_now)());
         let ago =

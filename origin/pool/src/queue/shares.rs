@@ -41,7 +41,6 @@ struct Part<W> {
     /// Virtual time, in seconds of session time.
     time: f64,
     at: Instant,
-    /// Breaks ties: the part with the lowest `order` is served first.
     order: u64,
     waiting: usize,
     /// Greatest virtual time at which one of `parts` was served.
@@ -228,7 +227,6 @@ impl<W> Shares<W> {
         all
     }
 
-    /// The number of requests of a group, or of one of its accounts.
     pub(crate) fn of(&self, path: &[Key]) -> usize {
         let mut part = Some(&self.root);
         for key in path {

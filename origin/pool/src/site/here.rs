@@ -49,9 +49,7 @@ impl Use {
 }
 
 pub(crate) struct Here<S> {
-    /// Limits of every meter of the site.
     pub(super) limits: Limits,
-    /// Maximum number of concurrent sessions with all machines.
     pub(super) most: usize,
     /// A site has few meters, so lookups need no hash.
     pub meters: BTreeMap<MeterKey, Meter>,
@@ -63,7 +61,6 @@ pub(crate) struct Here<S> {
     /// In order of last use; the most recently used session is reused first.
     pub idle: Vec<IdleSession<S>>,
     pub(super) max_idle: Duration,
-    /// Ends a session; it doesn't block.
     pub(super) close: fn(S),
     pub last_used: Instant,
 }
@@ -334,7 +331,6 @@ impl<S> Here<S> {
         self.in_use() > 0 || !self.idle.is_empty()
     }
 
-    /// True if no gate and no party is remembered.
     pub(crate) fn has_forgotten(&self) -> bool {
         self.domains.is_empty() && self.addresses.is_empty() && self.costs.len() == 0
     }
@@ -343,7 +339,6 @@ impl<S> Here<S> {
         !self.are_there() && self.meters.is_empty() && self.has_forgotten()
     }
 
-    /// Recipients refused in the last hour.
     pub(crate) fn refused(&self, now: Instant) -> usize {
         self.meters.values().map(|meter| meter.per_hour.total(now)).sum()
     }
@@ -352,13 +347,11 @@ impl<S> Here<S> {
         self.domains.len() + self.addresses.len()
     }
 
-    /// Parties that are remembered: those that cost sessions, with refused recipients, with trials.
     pub(crate) fn parties(&self) -> usize {
         let of_meters = self.meters.values().map(|it| it.rate.trials() + it.per_hour.parties());
         self.costs.len() + of_meters.sum::<usize>()
     }
 
-    /// The numbers as counted by the site, by its uses, and by its meters.
     #[cfg(test)]
     pub(crate) fn counts(&self) -> [usize; 3] {
         let of_meters: usize = self.meters.values().map(|meter| meter.in_use).sum();
