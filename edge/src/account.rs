@@ -8,8 +8,8 @@ use std::fmt;
 use rcpt_shared::{Address, FormatError, Malformed, read_bare};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Identifies an account: 8 bits for the number of its database, and 56 random bits, so that an id can't be guessed
-/// and reveals no count. Written as 16 hexadecimal digits, since D1 accepts no integer above 2^53.
+/// 8 bits for the number of the account's database, and 56 random bits, so that an id reveals no count. 16 hexadecimal
+/// digits, since D1 accepts no integer above 2^53.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AccountId(u64);
 

@@ -1,11 +1,5 @@
-//! The edge: a Cloudflare Worker that authenticates callers, counts and caches checks, and forwards
-//! them to an origin.
-//!
-//! The rooms from top to bottom; each may use only those below it (`rooms.rs` checks it): `worker`
-//! (the runtime's events), `routes` (the operations), `operator` (signed calls of operators), `extract` (the handlers' inputs),
-//! `background` (work without a request), `app` (shared state), `store` (SQL), `config` (settings),
-//! `limits` (rates and allowances) and `mail`, `credentials`, `account` and `outbound` (outgoing
-//! requests), `cf` (the runtime's bindings), and `error`, `isolate` and `meter`.
+//! The edge: a Cloudflare Worker that authenticates callers, counts and caches checks, and forwards them to an origin.
+//! docs/architecture.md describes the rooms; `rooms.rs` checks that each uses only those below it.
 
 mod account;
 mod app;

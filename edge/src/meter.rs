@@ -1,9 +1,8 @@
 //! Costs of a request at storage and origins, for its log line, and the limits of a scheduled run.
 //!
-//! Many requests interleave in one isolate, but only at awaits: while one request's future is being
-//! polled, no other is. [`metered`] sets the current meter exactly for the duration of a poll, and
-//! `cf::clock::timed` keeps the meter that was current when it started. Functions that use the database
-//! therefore need no parameter for the meter, and no request is charged for another's work.
+//! Requests interleave in an isolate only at awaits. [`metered`] sets the current meter for the duration of a poll, and
+//! `cf::clock::timed` keeps the one that was current when it started: no function needs a parameter for it, and no
+//! request is charged for another's work.
 
 use std::{
     cell::RefCell,
@@ -36,8 +35,8 @@ pub struct Meter {
     party: Mutex<Party>,
 }
 
-/// The account and network of a request, with which an attack can be investigated later, and the origin that answered.
-/// Requests with an API key have neither account nor network, so that no log shows when a customer checks.
+/// With account and network of a request an attack can be investigated later. Requests by API key have neither, so that
+/// no log shows when a customer checks.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Party {
     #[serde(skip_serializing_if = "Option::is_none")]

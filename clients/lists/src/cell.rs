@@ -52,8 +52,8 @@ pub(crate) fn address(text: &str) -> Result<Address, Rejection> {
     })
 }
 
-/// Recognises the apostrophe that some exports put before every text, so that a spreadsheet doesn't read it as a
-/// formula. RFC 5321 allows it in an address, but the mailbox that was meant has none.
+/// Some exports put an apostrophe before every text, against formulas. RFC 5321 allows it in an address, but the
+/// mailbox that was meant has none.
 fn unguarded(address: &Address) -> Option<Problem> {
     let meant = address.as_given().strip_prefix('\'')?;
     let suggestion = Address::parse(meant).ok()?.as_given().to_owned();

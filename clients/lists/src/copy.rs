@@ -265,8 +265,8 @@ impl List {
         self.source.write(row.start..row.next, &edits, to);
     }
 
-    /// A quote that is read as a character is written so that every program reads it as one; a text of a workbook that
-    /// looks like a formula is written so that none runs it. Everything else goes back as it came.
+    /// A quote that is read as a character is written so that every program reads it so, and a text that looks like a
+    /// formula so that none runs it.
     fn repair(&self, cell: &Cell, edits: &mut Vec<Edit>) {
         let text = self.source.text();
         let written = text.get(cell.range.clone()).unwrap_or_default();

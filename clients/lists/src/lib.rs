@@ -1,8 +1,8 @@
-//! Reads lists of email addresses as people have them: a file's bytes become rows, a column of addresses, a dialect
-//! and notices. Nothing is swallowed: every line of the file belongs to exactly one row or one notice. A copy with
-//! verdicts has the bytes of the file, and our columns.
+//! Reads lists of email addresses as people have them: a file's bytes become rows, a column of addresses, a dialect and
+//! notices. Every line of the file belongs to exactly one row or one notice. A copy with verdicts has the bytes of the
+//! file, and our columns.
 //!
-//! The crate does no I/O and uses neither clock nor random numbers. The command uses it natively, the portal as wasm.
+//! No I/O, clock or random numbers: the command uses the crate natively, the portal as wasm.
 
 #![cfg_attr(
     not(test),

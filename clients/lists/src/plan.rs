@@ -69,8 +69,8 @@ pub struct Counts {
     pub not_in_scan: usize,
 }
 
-/// Bytes that a scan's sender keeps for each position, to find its verdict again: the beginning of a hash over the
-/// scan's id and the address. Of 100,000 positions, two are equal by chance once in four thousand million scans.
+/// Bytes of the hash over scan and address that a scan's sender keeps for each position. Of 100,000 positions, two are
+/// equal by chance once in four thousand million scans.
 pub const TAG_BYTES: usize = 8;
 
 type Tag = [u8; TAG_BYTES];

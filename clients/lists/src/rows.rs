@@ -1,5 +1,5 @@
-//! Rows and cells of a text with delimiters (RFC 4180), also where quotes or line ends are wrong. `csv-core` can't say
-//! where a row begins that a stray quote has swallowed, and drops the quotes of `"Bob" Jones`.
+//! Rows and cells of a text with delimiters (RFC 4180), also where quotes or line ends are wrong, which `csv-core`
+//! can't say: a stray quote swallows rows.
 
 use std::ops::Range;
 

@@ -1,6 +1,5 @@
-//! Reduces the spellings of a mailbox to one, for providers that document their rules. Providers
-//! are recognised by domain, never by mail host: a company that hosts its mail at a provider
-//! chooses its own rules.
+//! Reduces the spellings of a mailbox to one, for providers that document their rules. They're recognised by domain,
+//! never by mail host: a company at a provider chooses its own rules.
 
 /// How a provider reads the part before the `@`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! The second step of a deletion, immediately and in the five-minute runs of the next day: the directory forgets the
-//! account, and its rows go. The first is one batch of the account's database (`store/accounts.rs`).
+//! The second step of a deletion, immediately and in the runs of the next day: the directory forgets the account, and
+//! its rows go. The first is a batch of `store/accounts.rs`.
 
 use rcpt_shared::KeyRing;
 

@@ -1,7 +1,7 @@
 //! The scheduled run.
 //!
-//! The platform allows an invocation a thousand D1 queries and fifteen minutes. Each database gets a share of the run's
-//! statements, and a database that hangs isn't queried again; the next run continues.
+//! The platform allows an invocation a thousand D1 queries and fifteen minutes. Each database gets a share, and one
+//! that hangs isn't queried again; the next run continues.
 
 use std::sync::Arc;
 
@@ -25,9 +25,7 @@ const STATEMENTS_MAX: u32 = 950;
 /// Statements reserved for webhooks, which come last.
 const WEBHOOK_STATEMENTS: u32 = 250;
 
-/// Processes the databases in turn, starting with a different one each time. Sends due notices,
-/// continues recoveries and deletions, and closes overdue scans. Then removes expired rows, renews values under a
-/// replaced secret, and delivers webhooks. A failure stops no other step.
+/// Processes the databases in turn, starting with a different one each time. A failure stops no other step.
 pub async fn run(app: &App) {
     let meter = Arc::new(Meter::of_run(STATEMENTS_MAX));
     if let Some(limits) = meter.run() {

@@ -1,8 +1,6 @@
-//! Sends the emails for forgotten passwords: right after the response, or else in the five-minute
-//! runs of the next hour.
+//! Sends the emails for forgotten passwords: after the response, or in the runs of the next hour.
 //!
-//! The token is created just before its email is sent; the account's previous link works until the email has been
-//! accepted.
+//! The token is created just before its email is sent; the previous link works until the email has been accepted.
 
 use std::sync::Arc;
 
@@ -44,8 +42,8 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, attempt: Attempt, due: DueMail)
     });
 }
 
-/// Sends a confirmed account one link a day even if the email budget is used up. The link is sent after the
-/// response, so that the response doesn't reveal whether the address has an account.
+/// Sends a confirmed account one link a day even if the email budget is used up. It is sent after the response, which
+/// mustn't reveal whether the address has an account.
 pub fn exempt_soon(app: &Arc<App>, deferred: &Deferred, before: Attempt, address: AccountAddress) {
     let app = Arc::clone(app);
     deferred.after_response(async move {

@@ -13,7 +13,6 @@ pub mod slots;
 pub const PART_POSITIONS: u32 = 1_000;
 /// Lifetime of a scan in seconds. No address is stored for longer.
 pub const LIFETIME_S: u64 = 24 * 60 * 60;
-/// Seconds after which a scan ends of which nothing can be asked: no origin can be reached, or messages were lost. The
-/// origins' restarts and a deployment take minutes. Shorter than the longest wait that a server is granted, which isn't
-/// ours.
+/// Seconds after which a scan ends of which nothing can be asked, because no origin can be reached or messages were
+/// lost. A deployment takes minutes.
 pub const STALLED_S: u64 = 2 * 60 * 60;

@@ -1,8 +1,7 @@
 //! D1 behind typed parameters and rows.
 //!
-//! Uses the runtime's own objects: the `worker` crate would prepare each statement again,
-//! read the metadata field by field, and omit it for single rows. A call between wasm and
-//! JavaScript costs the same whatever its size, so parameters and rows are passed as one text each.
+//! Uses the runtime's own objects: the `worker` crate would prepare each statement again. A call between wasm and
+//! JavaScript costs the same whatever its size, so parameters and rows are one text each.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},

@@ -21,11 +21,11 @@ impl Deferred {
         self.0.wait_until(work);
     }
 
-    /// Starts work that continues if the client disconnects, and waits for its result. The work's costs are attributed
-    /// to the request. Returns `None` if the runtime has stopped the work.
+    /// Starts work that continues if the client disconnects, and waits for its result; `None` if the runtime has
+    /// stopped it. Its costs are the request's.
     ///
-    /// The work is boxed immediately: by value it would be copied at each step. The copies of nested checks would
-    /// overflow the stack of 1 MiB, and the request would hang.
+    /// The work is boxed immediately: copies of nested checks at each step would overflow the stack of 1 MiB, and the
+    /// request would hang.
     pub fn outliving<T: 'static>(
         &self,
         work: impl Future<Output = T> + 'static,

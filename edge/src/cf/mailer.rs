@@ -17,8 +17,8 @@ use crate::{
 
 const BINDING: &str = "MAIL";
 
-/// Longest time for one email. The platform stops work 30 s after the response. The other 10 s are for undoing the
-/// action that needed the email, or for recording that the email is due.
+/// The platform stops work 30 s after the response; the other 10 s are for undoing the action that needed the email, or
+/// recording that the email is due.
 const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 
 const SENDER: &str = "rcpt";

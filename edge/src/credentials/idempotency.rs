@@ -1,6 +1,6 @@
-//! Stored form of a request with an `Idempotency-Key`: keyed hashes, and a response that only the
-//! key decrypts. A key belongs to one operation: the same text means another key elsewhere. A dump of the database reveals nothing, even with our secrets, as long as the key
-//! is hard to guess.
+//! Stored form of a request with an `Idempotency-Key`: keyed hashes, and a response that only the key decrypts. A key
+//! belongs to one operation. A dump of the database reveals nothing, even with our secrets, if the key is hard to
+//! guess.
 
 use hmac::Mac as _;
 use rcpt_shared::KeyRing;

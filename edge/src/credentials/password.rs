@@ -23,9 +23,8 @@ const LANES: u32 = 1;
 /// Salt length in bytes (RFC 9106 §3.1 recommends 16).
 pub const SALT_BYTES: usize = 16;
 
-/// A password as its owner typed it. The account stores the hash of the NFC form (UAX #15; NIST SP 800-63B-4
-/// §3.1.1.2): two keyboards may send the same text as different code points. Nothing else is changed: no space
-/// is trimmed.
+/// A password as its owner typed it. The account stores the hash of the NFC form (UAX #15; NIST SP 800-63B-4 §3.1.1.2):
+/// two keyboards may send the same text as different code points. No space is trimmed.
 #[derive(Debug)]
 pub struct Password {
     normal: SecretString,

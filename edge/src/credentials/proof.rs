@@ -43,8 +43,8 @@ impl Caller {
         }
     }
 
-    /// The party whose rate is counted next: all sessions or all keys of the account. Keys are counted separately, so
-    /// that a flood with a stolen key can't stop the signed-in owner from replacing it.
+    /// All sessions or all keys of the account, apart: a flood with a stolen key can't stop the signed-in owner from
+    /// replacing it.
     pub fn wider_party(self) -> String {
         match self.proof {
             Proof::Key { .. } => format!("{} by key", self.account),

@@ -99,8 +99,8 @@ impl<'a> SecondFactor<'a> {
         }
     }
 
-    /// The error of an action that failed because the account has changed since it was read. `now` is the account's
-    /// current state; the error is `otherwise` if neither two-factor nor the code was the reason.
+    /// The error of an action that failed because the account has changed since it was read; `now` is its state.
+    /// `otherwise` if neither two-factor nor the code was the reason.
     pub async fn explain_failure(
         &self,
         app: &Arc<App>,

@@ -1,6 +1,5 @@
-//! Permissions to hash passwords, given one after another. A hash blocks the isolate and all its
-//! requests for tens of milliseconds. Hashes run one at a time with pauses, and one site gets at
-//! most half of them.
+//! Permissions to hash passwords. A hash blocks the isolate for tens of milliseconds, so they run one at a time with
+//! pauses, and one site gets at most half of them.
 
 use std::sync::{
     Mutex, PoisonError,

@@ -1,6 +1,5 @@
-//! Pace of one party's requests in an isolate: a burst passes immediately, and later requests are
-//! spread out. A shield counts requests per minute and admits them together; without a pace, all other parties would
-//! wait for a burst.
+//! Pace of one party's requests in an isolate: a burst passes, and later requests are spread out. A shield admits a
+//! minute's requests together, and all other parties would wait for them.
 
 use std::time::Duration;
 

@@ -1,9 +1,8 @@
 //! Leaky buckets (docs/security.md, A3), in D1 so that they hold across data centres.
 //!
-//! An attempt is counted *before* it is evaluated, in one transaction, so that a thousand
-//! concurrent attempts gain nothing over a thousand sequential ones. A bucket is one number: the
-//! time at which it will have drained. Each attempt moves that time by the rule's interval, and is rejected if the time
-//! would be too far in the future.
+//! An attempt is counted *before* it is evaluated, in one transaction, so that concurrent attempts gain nothing. A
+//! bucket is the time at which it will have drained. Each attempt moves it by the rule's interval, and is rejected if
+//! it would be too far in the future.
 
 use serde::Deserialize;
 
@@ -199,9 +198,8 @@ impl Attempt {
         (self, others)
     }
 
-    /// Uncounts this attempt, because it succeeded or wasn't evaluated. Other attempts stay
-    /// counted, so that others can't observe the owner's success at a limit (docs/security.md, B1). A
-    /// failure is only logged, because the bucket drains by itself.
+    /// Because the attempt succeeded or wasn't evaluated. Other attempts stay counted, so that others can't observe the
+    /// owner's success at a limit (docs/security.md, B1). A failure is only logged, because the bucket drains.
     pub async fn give_back(&self, directory: &Database) {
         if self.gates.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! Asks DNS if a domain can receive mail, in the JSON format of Cloudflare's and Google's public resolvers. The Worker
-//! asks rather than an origin: accounts can be created while every origin is down.
+//! Asks DNS if a domain can receive mail, in the JSON format of public resolvers. The Worker asks rather than an
+//! origin: accounts can be created while every origin is down.
 //!
 //! Only the domain is sent. If the resolver fails or is slow, no domain is rejected.
 

@@ -1,9 +1,7 @@
-//! A delivery attempt for a webhook: a POST to a customer's server. Only the response's status is
-//! read.
+//! A delivery attempt for a webhook. Only the response's status is read.
 //!
-//! The runtime doesn't reveal the address it connects to. The name is therefore resolved first, to check
-//! that it leads to the public Internet. The runtime is configured to fetch from nowhere else
-//! (wrangler.toml, `global_fetch_strictly_public`).
+//! The runtime doesn't reveal the address it connects to. So the name is resolved first, and must lead to the public
+//! Internet; the runtime may fetch from nowhere else (wrangler.toml, `global_fetch_strictly_public`).
 
 use std::net::IpAddr;
 

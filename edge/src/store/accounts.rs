@@ -138,8 +138,8 @@ const IS_DELETABLE: &str = concat!(
     IN_SESSION
 );
 
-/// Clears all columns of the row that identify the owner or grant access, and marks the account as deleted. The row and
-/// those of other tables are removed later in steps (`deleted_accounts.rs`). `?3` is now; a condition must follow.
+/// Clears what identifies the owner or grants access, and marks the account as deleted. The rows go later, in steps
+/// (`deleted_accounts.rs`). `?3` is now; a condition must follow.
 pub(super) const UPDATE_ERASED: &str =
     "UPDATE accounts SET deleted_at = ?3, state = 'deactivated', email = '',
        display_name = '', password_hash = '', totp_pending = NULL, key_active = 0,

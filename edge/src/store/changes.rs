@@ -1,5 +1,5 @@
-//! Changes that could give an account away. A reset takes them back while they are open: for three days, counted from
-//! the hand-over of the email that tells of this very change, or from fourteen days after it if none can be handed over.
+//! Changes that could give an account away. A reset takes them back for three days, counted from the hand-over of the
+//! email that tells of this very change, or from fourteen days after it if none can be handed over.
 
 use constcat::concat;
 use serde::Deserialize;

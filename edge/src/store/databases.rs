@@ -1,5 +1,5 @@
-//! The databases. Each account permanently belongs to one database, whose number is the first part of the account's id.
-//! The first database also holds everything that is looked up by address: the directory and the throttles.
+//! The databases. Each account stays in one, whose number is the first part of its id. The first also holds what is
+//! looked up by address: the directory and the throttles.
 
 use sha2::{Digest as _, Sha256};
 
@@ -58,8 +58,8 @@ impl Databases {
     }
 }
 
-/// Picks one of these numbers for an address by rendezvous hashing: always the same one. A new number gets only its
-/// share of addresses. The hash is keyed, so an outsider can't tell an address's number.
+/// Rendezvous hashing: an address always gets the same number, and a new number only its share. The hash is keyed, so
+/// an outsider can't tell an address's number.
 pub fn choose(numbers: &[u8], hash: &MailboxHash) -> u8 {
     let weight = |number: u8| Sha256::new().chain_update([number]).chain_update(hash.as_str());
     let heaviest = numbers.iter().copied().max_by_key(|number| weight(*number).finalize());

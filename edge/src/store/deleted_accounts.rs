@@ -1,5 +1,5 @@
-//! Removes the rows of deleted accounts, a few at a time, and the accounts' own rows last. An
-//! account can have a million rows, and D1 rolls back transactions that take more than 30 seconds.
+//! Removes the rows of deleted accounts, a few at a time: an account can have a million, and D1 rolls back transactions
+//! that take more than 30 seconds.
 
 use crate::{
     cf::{
@@ -13,9 +13,8 @@ use crate::{
 const STEPS_MAX: usize = 15;
 const PATIENCE_MS: u64 = 10_000;
 
-// The order of the joins is fixed, so that the index of the few deleted accounts is read first. An
-// account has at most some hundreds of rows in other tables; they are deleted with its own row (ON
-// DELETE CASCADE).
+// The order of the joins is fixed, so that the index of the few deleted accounts is read first. An account's few
+// hundred rows in other tables go with its own (ON DELETE CASCADE).
 
 /// A row has up to 25 KB.
 const DELETE_RESULTS: &str = "DELETE FROM scan_results WHERE (scan_id, part, slot, round) IN (

@@ -1,10 +1,9 @@
-//! The directory: the account of each address, in the first database. An account is looked up in it only if nothing but
-//! the address is known, and never by a check.
+//! The directory: the account of each address, in the first database. It is asked only if nothing but the address is
+//! known, and never by a check.
 //!
-//! No transaction spans two databases. Three events touch both, and each of their steps can be repeated: a confirmation
-//! (`registrations.rs`) writes the directory first, and a change of address (`email_changes.rs`) and a deletion
-//! (`accounts.rs`) make the directory equal last. No account exists that isn't in the directory, and none is removed
-//! because the directory lacks it.
+//! No transaction spans two databases, so each step can be repeated: a confirmation (`registrations.rs`) writes the
+//! directory first; a change of address (`email_changes.rs`) and a deletion (`accounts.rs`) make it equal last. Every
+//! account is in the directory.
 
 use constcat::concat;
 use rcpt_shared::KeyRing;
@@ -79,9 +78,8 @@ struct Address {
     address: String,
 }
 
-/// Makes the directory's rows of each of these accounts its one address, or none. The addresses that go are marked for
-/// thirty days. Attempts counted for an address stay; those of a closed account go. Two round trips, the second of which
-/// decides: both can be repeated.
+/// Makes the directory's rows of each of these accounts its one address, or none, and marks the addresses that go for
+/// thirty days. Two round trips, the second of which decides: both can be repeated.
 pub async fn make_equal(
     directory: &Database,
     secrets: &KeyRing,

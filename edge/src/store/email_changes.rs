@@ -129,8 +129,8 @@ const UPDATE_AGREED: &str =
     RETURNING coalesce((SELECT max(unixepoch(), c.since + 3 * 86400) FROM changes c
       WHERE c.account_id = waiting.account_id AND c.about = 'address'), unixepoch()) AS due_at";
 
-/// Agrees to the change from the new mailbox; a used link agrees again. Returns the Unix time at which the change can take
-/// effect, as far as it's known; `None` if the link is unknown, replaced, dropped or expired, or the password has changed.
+/// A used link agrees again. Returns when the change can take effect, as far as it's known; `None` if the link is
+/// unknown, replaced, dropped or expired, or the password has changed.
 pub async fn agree(
     database: &Database,
     token: &TokenHash,

@@ -1,6 +1,5 @@
-//! Removes expired idempotency keys. An index on the expiry would cost an extra row for each stored
-//! key. Reading is cheap, so a cursor scans the primary key, in ranges that block the database's
-//! only writer briefly.
+//! Removes expired idempotency keys. An index on the expiry would cost a row for each stored key, so a cursor scans the
+//! primary key, in ranges that block the only writer briefly.
 
 use std::time::Duration;
 

@@ -2,11 +2,10 @@
 //!
 //! A check costs one unit: of the daily allowance first, then of the welcome checks. A cached response is charged
 //! immediately; a new check holds a lease while an origin works on it. A list's lease holds a unit per address;
-//! settling it charges the addresses with counted results and returns the other units. A list that is answered in part
-//! at its deadline is charged for that part before it leaves. The daily usage is the sum of
-//! charges and live leases. Each statement checks the allowance itself, and D1 runs statements one at a time, so the
-//! sum never exceeds the allowance. The same statement verifies the caller's credential and counts the units of a key
-//! with a daily limit. A test key's checks cost no unit: the statement only verifies the key, and nothing is written.
+//! settling it charges the counted results and returns the other units. The daily usage is the sum of charges and live
+//! leases. Each statement checks the allowance itself, and D1 runs one at a time, so the sum never exceeds it. The same
+//! statement verifies the caller and counts the units of a limited key. A test key costs nothing, and nothing is
+//! written.
 
 pub(in crate::store) mod authorise;
 mod idempotent;
@@ -149,13 +148,10 @@ impl Lease {
     }
 }
 
-/// Authorises the caller and charges a cached response in one statement. If the request has an
-/// `Idempotency-Key` without a stored response, the same transaction stores the response. A
-/// rejection needs a second round trip, to find its reason. Returns the remaining allowance, for
-/// `RateLimit::of_checks`.
+/// Charges a cached response in one statement, and stores it under an `Idempotency-Key`. A rejection needs a second
+/// round trip, to find its reason. Returns the remaining allowance, for `RateLimit::of_checks`.
 ///
-/// A failed statement is repeated once under the same name, because only the reply may have been
-/// lost.
+/// A failed statement is repeated once under the same name, because only the reply may have been lost.
 pub async fn charge(
     database: &Database,
     caller: Caller,
@@ -203,8 +199,8 @@ pub async fn charge(
     refusal(database, params, 1).await.map(Err)
 }
 
-/// Authorises the caller and takes the lease `id` on `units` units, all or none. The lease expires by itself after
-/// `ttl` seconds. No lease is taken if the request's `Idempotency-Key` has a stored response or already holds a lease.
+/// Takes the lease `id` on `units` units, all or none, for `ttl` seconds; none if the request's `Idempotency-Key` has a
+/// stored response or already holds a lease.
 pub async fn lease(
     database: &Database,
     caller: Caller,

@@ -37,8 +37,8 @@ const INSERT_MAIL_DUE: &str = "
     ON CONFLICT (mailbox) DO UPDATE
       SET email = excluded.email, due_at = excluded.due_at, expires_at = excluded.expires_at";
 
-/// Counts an attempt at all gates and, if they admit it, stores the email in the same transaction.
-/// The caller sends the email; if this takes over a minute, the scheduled run sends it.
+/// Stores the email if the gates admit the attempt, in the same transaction. The caller sends it; after a minute, the
+/// scheduled run does.
 pub async fn ask(
     directory: &Database,
     gates: &[Gate],

@@ -28,7 +28,7 @@ const DELETE_RESET_LINK: &str = "
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
 /// Sets a new password, ends every session, starts a new one, voids a reset link and drops what waits, in one
-/// transaction. Returns `false` if the session has ended or the password was changed.
+/// transaction. `false` also if the password was changed.
 pub async fn change(
     database: &Database,
     session: Session,

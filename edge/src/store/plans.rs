@@ -1,7 +1,7 @@
 //! The sizes of the plans, and each account's plan with its end time.
 //!
-//! From the second it expires, a plan counts as `free` in every statement ([`IN_FORCE`]), without a
-//! call or a scheduled run. The scheduled run only updates the row and notifies the owner.
+//! An expired plan counts as `free` in every statement ([`IN_FORCE`]), without a scheduled run, which only updates the
+//! row and notifies the owner.
 
 use constcat::concat;
 use serde::Deserialize;

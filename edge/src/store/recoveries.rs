@@ -1,7 +1,6 @@
-//! Recovery of an account whose owner has lost the second factor. An operator's call starts it
-//! (`operator/accounts.rs`). It waits like a change of the address: the owner gets an email immediately and then daily,
-//! and three days after the first one was handed over every second factor goes. Until then any sign-in, a new password and
-//! any session end it.
+//! Recovery of an account whose owner has lost the second factor. It waits like a change of the address: the owner gets
+//! an email immediately and then daily, and three days after the first one every second factor goes. Until then any
+//! sign-in, a new password and any session end it.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -79,8 +78,8 @@ const SELECT_DUE_AT: &str =
     "SELECT min(c.since, unixepoch()) + 3 * 86400 AS due_at FROM waiting w JOIN changes c ON c.account_id = w.account_id AND c.about = 'recovery'
     WHERE w.account_id = ?1 AND w.kind = 'recovery'";
 
-/// The Unix time at which the account's recovery takes effect, for the next email about it; `None` if none is pending.
-/// Postpones the recovery if the email would leave its reader too little time.
+/// When the account's recovery takes effect, for the next email about it; `None` if none is pending. Postpones it if
+/// the email would leave its reader too little time.
 pub async fn due_at_after_mail(
     database: &Database,
     account: AccountId,
@@ -160,9 +159,8 @@ const DELETE_DUE: &str = "DELETE FROM waiting WHERE kind = 'recovery' AND state 
 
 const SELECT_ANY: &str = "SELECT 1 AS one FROM waiting WHERE kind = 'recovery' LIMIT 1";
 
-/// Stores a daily email to the owners of accounts in recovery, and completes recoveries after three days. Completion
-/// removes the second factors and voids the password, so that only the mailbox's owner can sign in. Emails and
-/// completions have a transaction each; if no recovery is pending, only one statement runs.
+/// Stores a daily email to the owners of accounts in recovery, and completes recoveries: second factors go, and the
+/// password is void, so that only the mailbox's owner can sign in. If no recovery is pending, only one statement runs.
 pub async fn run(database: &Database, void_hash: &str) -> Result<(), Error> {
     let bare = |sql| (sql, Vec::new());
     if !database.any(bare(SELECT_ANY)).await? {

@@ -181,9 +181,9 @@ pub async fn enter(
     directory.batch(&statements).await?.first(1)
 }
 
-/// `?1` account, `?2` address, `?3` password hash, `?4` now, `?5` today, `?6` whether the mailbox had an account: then it
-/// gets no welcome checks, and today's allowance is used. Day 0 of the usage is where the welcome checks of the first day
-/// are counted from.
+/// `?1` account, `?2` address, `?3` password hash, `?4` now, `?5` today, `?6` whether the mailbox had an account: then
+/// it gets no welcome checks, and today's allowance is used. The welcome checks of the first day are counted from day
+/// 0.
 const INSERT_ACCOUNT: &str = "
     INSERT INTO accounts (id, email, password_hash, created_at, welcome_left, days, day, daily_charged, scans_day,
       scans_charged)
@@ -195,9 +195,8 @@ const INSERT_ACCOUNT: &str = "
     ON CONFLICT (id) DO NOTHING";
 const DELETE_ENTERED: &str = "DELETE FROM registrations WHERE account_id = ?1 AND is_entered = 1";
 
-/// Finishes a confirmation: makes the account and its own key unless they are there, starts the click's session, and
-/// removes the registration. Returns the own key's version if the session has started: not if the account is closed, or
-/// has another password.
+/// Makes the account and its own key unless they are there, starts the click's session, and removes the registration.
+/// `None` if no session has started: the account is closed, or has another password.
 pub async fn finish(
     databases: &Databases,
     entered: &Entered,

@@ -29,9 +29,8 @@ struct Recipient {
 
 const SELECT_RECIPIENT: &str = "SELECT email FROM accounts WHERE id = ?1 AND state = 'confirmed'";
 
-/// Stores a link, next to an earlier one, for the account that the directory has for an address. Returns the account's
-/// own address, to which the email goes: the requested spelling may belong to another mailbox. Returns `None` after the
-/// same work if there is no active account.
+/// Stores a link, next to an earlier one. Returns the account's own address, to which the email goes: the requested
+/// spelling may belong to another mailbox. `None` after the same work if there is no active account.
 pub async fn prepare(
     database: &Database,
     id_in_directory: Option<AccountId>,

@@ -1,8 +1,6 @@
-//! Resets of an account: the way back. A reset takes back what was changed while a change is open (`changes.rs`): it ends
-//! sessions and links, drops what waits, removes passkeys and keys that may be a thief's, and decides which second factor
-//! is on.
-//!
-//! The factor whose code was shown (`reset_codes.rs`) is on afterwards; without a code none is. No row of one is removed.
+//! Resets of an account: the way back. A reset takes back what is open (`changes.rs`): it ends sessions and links,
+//! drops what waits, removes passkeys and keys that may be a thief's, and decides which second factor is on: the one
+//! whose code was shown (`reset_codes.rs`), or none.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -180,9 +178,8 @@ pub struct NewReset<'a> {
     pub kept_keys: &'a [String],
 }
 
-/// Consumes a reset link and its code: sets the password, takes back what is open, ends every session and starts a new
-/// one, in one transaction. Returns the version of the account's key; `None` if the link was used, was replaced or has
-/// expired, or the code doesn't fit any more.
+/// Consumes a reset link and its code, and does the reset in one transaction. Returns the version of the account's key;
+/// `None` if the link was used, replaced or has expired, or the code doesn't fit any more.
 pub async fn reset(
     database: &Database,
     reset: &NewReset<'_>,

@@ -219,9 +219,8 @@ struct RefusedScan {
 
 const KEY_TTL_S: u64 = 24 * 60 * 60;
 
-/// Creates a scan and charges its unit to the daily allowance or else to the credits. A rejection
-/// or a lost reply costs a second round trip. For 24 hours, requests with the same
-/// `Idempotency-Key` create only one scan, unless that scan is deleted.
+/// Charges a scan's unit to the daily allowance or else to the credits. A rejection or a lost reply costs a second
+/// round trip. For 24 hours, an `Idempotency-Key` creates only one scan, unless that scan is deleted.
 pub async fn create(
     database: &Database,
     caller: Caller,
@@ -350,9 +349,9 @@ const UPDATE_CANCELLED: &str = concat!(
 const REFUNDS_MAX: u32 = 10;
 const NO_REFUND_LIMIT: u32 = u32::MAX;
 
-/// `?1` scan, `?2` name of its ending, `?3` today, `?4` maximum number of refunds per day. Refunds the scan's unit if
-/// no address was sent to an origin, or none that was sent could be answered. A unit of the daily allowance is refunded only while no scan has been charged on a
-/// later day.
+/// `?1` scan, `?2` name of its ending, `?3` today, `?4` maximum number of refunds per day. Refunds the unit if no
+/// address was sent to an origin, or none could be answered; of the daily allowance only while no scan has been charged
+/// on a later day.
 const UPDATE_REFUND: &str = "
     UPDATE accounts SET
       scan_refunds = CASE WHEN refunds_day < ?3 THEN 0 ELSE scan_refunds END + (?4 <= 10),

@@ -162,8 +162,8 @@ const fn is_undecided(status: Status) -> bool {
     )
 }
 
-/// The addresses of the next round: those undecided or not checked yet. Apart from due times of unchecked addresses,
-/// the result depends only on the message and its row, so that a lost message can be rebuilt.
+/// Those undecided or not checked yet. Apart from due times of unchecked addresses, the result depends only on the
+/// message and its row, so that a lost message can be rebuilt.
 pub fn next(
     waiting: Vec<WaitingAddress>,
     results: &[StoredResult],

@@ -19,9 +19,8 @@ pub(super) const SELECT_STORED_RESPONSE: &str = concat!(
      WHERE l.idempotency IN (?9, ?10) AND l.expires_at > ?5"
 );
 
-/// `$now`, `$request` and `$answer` are parameters, and `$key` is a parameter or a column. Responses
-/// are stored for a day. After more than 50,000 checks on a day, responses are stored for an hour:
-/// one account mustn't fill a shared database.
+/// `$now`, `$request` and `$answer` are parameters, and `$key` is a parameter or a column. Responses are stored for a
+/// day; after 50,000 checks on a day, for an hour: one account mustn't fill a shared database.
 macro_rules! keep {
     ($now:literal, $key:literal, $request:literal, $answer:literal, $from:literal) => {
         concat!(

@@ -1,6 +1,6 @@
 //! The use of each key, in the account's row (`accounts.key_use`): the statement that charges the account charges its
-//! key too. An entry of a key has the last day of a charge, the newest version that was charged, and the checks charged
-//! on that day. The entry of a key without a daily limit changes with its first charge of a day or version only.
+//! key too. An entry has the last day of a charge, the newest version that was charged, and the checks of that day;
+//! without a daily limit, it changes only with the first charge of a day or version.
 
 use constcat::concat;
 

@@ -1,6 +1,5 @@
-//! The ledger's statements. Some exist in two versions: the version for requests with an
-//! `Idempotency-Key` also requires that the key is new. For requests without a key, this condition
-//! would cost 0.1 ms of D1.
+//! The ledger's statements. Those for requests with an `Idempotency-Key` also require that the key is new, which costs
+//! 0.1 ms of D1.
 
 use constcat::concat;
 
@@ -60,9 +59,8 @@ const FROM_PRESENTED: &str = concat!(
 );
 
 /// Parameters of [`FROM_PRESENTED`], `?4` day, `?5` now. One row if the caller is authorised: `daily` and `welcome` are
-/// the available units of the daily allowance and of the welcome checks, within the key's limit, which counts the daily
-/// allowance first. `full` says if charges alone have used up both, or the limit. An unlimited plan has a billion left.
-/// A test key costs nothing, so it is only authorised.
+/// the available units, within the key's limit. `full` says if charges alone have used them up. An unlimited plan has a
+/// billion left. A test key costs nothing.
 pub(super) const WITH_ROOM: &str = concat!(
     "WITH of_account AS MATERIALIZED (
        SELECT a.id, CASE WHEN p.unlimited THEN 1000000000 ELSE ",
@@ -91,8 +89,8 @@ pub(super) const WITH_ROOM: &str = concat!(
        FROM of_account) "
 );
 
-/// Units that account `a` has left, or its presented key if that has less, in the format of `RateLimit::of_checks`, without
-/// leased units; empty if nothing is limited. One text, because passing each column to wasm costs time.
+/// Units that account `a` has left, or its presented key if that has less, in the format of `RateLimit::of_checks`;
+/// empty if nothing is limited. One text, because passing each column to wasm costs time.
 pub(super) const REMAINING: &str = concat!(
     "(SELECT CASE WHEN k.daily_limit IS NOT NULL AND ",
     KEY_LEFT,
@@ -236,10 +234,9 @@ const ALL_CHARGED: &str = concat!("min(", due!(), ", ", all_units!(), ")");
 const IS_UNANSWERED: &str = "NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = ?1
        AND k.name IN (?5, ?6) AND k.request IN (?7, ?8) AND k.expires_at > ?3)";
 
-/// `?1` account, `?2` lease, `?3` now, `?4` units to charge in total. The other units become free when the same transaction ends the lease. Charges the day on
-/// which the lease was taken, which may be the account's current day, a new one or the previous
-/// one. An expired lease charges nothing. Neither does a request that got a stored
-/// response in the meantime, because the clocks of two Workers may disagree about a lease's expiry.
+/// `?1` account, `?2` lease, `?3` now, `?4` units to charge in total; the others become free when the transaction ends
+/// the lease. Charges the day on which the lease was taken. An expired lease charges nothing. Neither does a request
+/// that got a stored response meanwhile, because the clocks of two Workers may disagree.
 pub(super) const UPDATE_SETTLEMENT: &str = concat!(
     "UPDATE accounts SET
       previous_day = CASE

@@ -171,9 +171,8 @@ const INSERT_MALFORMED: &str = "
     SELECT ?1, ?2, -1, 0, ?3, '' FROM scan_parts p JOIN scans s ON s.id = p.scan_id
     WHERE p.scan_id = ?1 AND p.part = ?2 AND p.sent = 0 AND s.state = 'open'";
 
-/// The pace is measured after all parts have arrived: before that, the client determines it. `?1`
-/// scan, `?2` part, `?3` positions, `?4` number of malformed addresses, `?5` now, `?6` the name of
-/// an ending, `?7` the counts of malformed addresses by status and `?8` by verdict.
+/// The pace is measured after all parts have arrived: before that, the client determines it. `?1` scan, `?2` part, `?3`
+/// positions, `?4` malformed addresses, `?5` now, `?6` an ending, `?7` their counts by status and `?8` by verdict.
 const UPDATE_RECEIVED: &str = concat!(
     "UPDATE scans SET
       received = received + ?3,
