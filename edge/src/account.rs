@@ -57,7 +57,6 @@ impl<'de> Deserialize<'de> for AccountId {
     }
 }
 
-/// State of an account, which decides what its owner can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountState {

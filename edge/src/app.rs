@@ -22,7 +22,6 @@ use readiness::Readiness;
 use recent::Recent;
 use refusal_counts::RefusalCounts;
 
-/// Built once per isolate, shared by all its requests.
 #[derive(Debug)]
 pub struct App {
     pub config: Config,
@@ -39,10 +38,8 @@ pub struct App {
     pub scan_queue: ScanQueue,
     pub mailer: Mailer,
     pub shield: Shield,
-    /// The guard's policies, and its rejections that aren't written yet.
     pub policies: Policies,
     pub refusal_counts: RefusalCounts,
     pub readiness: Recent<Readiness>,
-    /// The plans shown to visitors who haven't signed in.
     pub plans: Recent<Arc<[PlanSizes]>>,
 }

@@ -24,10 +24,8 @@ pub struct Error {
     status: StatusCode,
     /// Boxed because a `Result` is at least as large as its error.
     body: Box<Body>,
-    /// The allowance that is too small for the request.
     rate_limit: Option<RateLimit>,
     retry_after: Option<u64>,
-    /// `WWW-Authenticate` of a 401: names the accepted credentials.
     challenge: Challenge,
     cause: Option<Cause>,
 }

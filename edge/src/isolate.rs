@@ -9,7 +9,6 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Expiry of an entry that stays.
 pub const FOREVER: u64 = u64::MAX;
 
 pub type Slot<V> = Option<(V, u64)>;
@@ -57,7 +56,6 @@ impl<K: Eq + Hash, V> Map<K, V> {
         result
     }
 
-    /// Stores a value until it expires; `now` is on the same clock.
     pub fn insert(&self, key: K, value: V, until: u64, now: u64) {
         self.update(key, now, |slot| *slot = Some((value, until)));
     }

@@ -13,7 +13,6 @@ use chrono::DateTime;
 use self::layout::Footer;
 use crate::{cf::mailer::EmailMessage, credentials::mailed_token::MailedToken};
 
-/// An email without its envelope.
 #[derive(Debug)]
 pub struct Mail {
     subject: &'static str,

@@ -103,7 +103,6 @@ struct Gauge {
     ms: AtomicU32,
 }
 
-/// Resource that a request waited for.
 #[derive(Debug, Clone, Copy)]
 pub enum Part {
     D1(usize),
@@ -203,14 +202,12 @@ pub fn current() -> Option<Arc<Meter>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// Changes the current request's party for the log.
 pub fn note(change: impl FnOnce(&mut Party)) {
     if let Some(meter) = current() {
         change(&mut meter.party.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// Runs `work` with `meter` as the current meter.
 pub async fn metered<T>(meter: &Arc<Meter>, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     poll_fn(|context| {

@@ -31,7 +31,6 @@ pub use validity::{Standing, Validity};
 use values::Values;
 pub use variables::{UnknownVariables, unknown_variables};
 
-/// Policy for encrypting sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartTls {
     /// Only when the server demands encryption, which saves three round trips with all other
@@ -77,7 +76,6 @@ impl Config {
         Self::parse(&text, environment)
     }
 
-    /// The facts about `domain` by its mail hosts and the lists in force.
     pub fn facts(&self, domain: &str, route: &MailRoute) -> DomainFacts {
         self.lists.facts(domain, route, &self.operators)
     }

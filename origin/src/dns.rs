@@ -35,7 +35,6 @@ const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
 /// Longest cache time of a record, even if its TTL is longer.
 const MAX_CACHED: Duration = Duration::from_secs(3_600);
 
-/// Reason why a query returned no records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoAnswer {
     /// The name doesn't exist (NXDOMAIN).
@@ -102,7 +101,6 @@ impl Dns {
         self.order
     }
 
-    /// The MX records of a domain (lower case).
     pub async fn mx(&self, domain: &str) -> Records<Mx> {
         self.mx.about(domain, || self.question(domain, RecordType::MX, mx)).await
     }
@@ -138,7 +136,6 @@ impl Dns {
         all
     }
 
-    /// The expiry of a domain's cached MX records; `None` if they aren't cached.
     pub fn mx_until(&self, domain: &str) -> Option<Instant> {
         self.mx.cached(domain).map(|(_, until)| until)
     }
@@ -218,12 +215,10 @@ impl Dns {
     }
 }
 
-/// Names looked up by the configured nameservers.
 #[derive(Clone)]
 pub struct Names(Arc<Nameservers>);
 
 impl Names {
-    /// The addresses of a host in both families.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NoAnswer> {
         let ask = async |kind| self.0.records(host, kind, address).await.records;
         let (v4, v6) = tokio::join!(ask(RecordType::A), ask(RecordType::AAAA));

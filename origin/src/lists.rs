@@ -24,7 +24,6 @@ pub use file::in_force;
 pub use mail_route::MailRoute;
 use names::listed_suffix;
 
-/// The concatenated files of `data/lists/`.
 pub const BUILT_IN: &str = concat!(
     include_str!("../data/lists/disposable-server.toml"),
     include_str!("../data/lists/disposable.toml"),
@@ -52,9 +51,7 @@ pub struct Lists {
     look_alikes: HashMap<String, String>,
     /// Domains to suggest. Of equally close domains, the first is suggested.
     suggested: Vec<String>,
-    /// Source, date and licence of each list, by name.
     pub headers: BTreeMap<&'static str, Header>,
-    /// Number of entries of each list, by name.
     pub sizes: BTreeMap<&'static str, usize>,
 }
 

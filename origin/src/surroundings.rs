@@ -9,7 +9,6 @@ use rcpt_smtp::Dialer;
 
 use crate::{Config, dns::Dns};
 
-/// Function that returns the wall clock's time in Unix seconds.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 pub struct Surroundings {
@@ -19,7 +18,6 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// On this machine.
     pub fn of_machine(config: &Config) -> Result<Self, NetError> {
         Ok(Self {
             dialer: Dialer::new(config.connect_timeout),

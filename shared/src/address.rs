@@ -19,7 +19,6 @@ pub(crate) const ADDRESS_BYTES_MAX: usize = 254;
 /// A-label.
 const DOMAIN_BYTES_MAX: usize = 4 * ADDRESS_BYTES_MAX;
 
-/// The text isn't an RFC 5321 mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     #[error("there is no `@` between a local part and a domain")]

@@ -2,7 +2,6 @@
 
 use crate::address::marks::{LINE_BREAKS, trimmed};
 
-/// Reason why a text isn't one address, with or without a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormMistake {
     Empty,

@@ -6,7 +6,6 @@ macro_rules! names {
         impl $enum {
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
 
-            /// The name in messages, logs and labels.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

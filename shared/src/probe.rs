@@ -23,7 +23,6 @@ pub struct ProbeRequest {
     pub address: Address,
 }
 
-/// Stage of the conversation at which the verdict was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {

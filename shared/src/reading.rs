@@ -8,7 +8,6 @@ use crate::{
     suggestion,
 };
 
-/// A text that isn't an address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Malformed {
     /// The text without blanks and invisible characters around it.

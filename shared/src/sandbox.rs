@@ -30,7 +30,6 @@ pub enum Behaviour {
     Reply(&'static str),
     SlowReply(&'static str),
     Silence,
-    /// The mail server accepts every recipient.
     AcceptsAll,
     /// This mail host, which belongs to a known operator, accepts the recipient.
     AcceptedBy(&'static str),
@@ -40,7 +39,6 @@ pub enum Behaviour {
 }
 
 impl Behaviour {
-    /// True if the sandbox's mail server determines the result.
     #[must_use]
     pub const fn is_by_server(self) -> bool {
         matches!(self, Self::Reply(_) | Self::SlowReply(_) | Self::Silence | Self::AcceptsAll)

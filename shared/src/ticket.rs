@@ -35,7 +35,6 @@ pub struct Ticket {
     paying: bool,
 }
 
-/// Greatest length of a tenant's name in characters.
 pub const MAX_TENANT: usize = 64;
 
 /// Name of the tenant shared by all free accounts.
@@ -114,7 +113,6 @@ impl Ticket {
         self.body == digest(body)
     }
 
-    /// Checks the token and its body.
     pub fn check(keys: &KeyRing, token: &str, body: &[u8], now: u64) -> Result<Self, InvalidToken> {
         let ticket = Self::open(keys, token, now)?;
         if ticket.is_for(body) { Ok(ticket) } else { Err(InvalidToken) }

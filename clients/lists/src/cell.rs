@@ -14,7 +14,6 @@ pub enum Subject {
     NotAnAddress(Problem),
 }
 
-/// Why a text isn't an address, and which address was probably meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// A sentence for people. It quotes at most one character of the text.

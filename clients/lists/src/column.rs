@@ -25,11 +25,8 @@ const HEADING_ROWS: usize = 20;
 pub(crate) struct Place {
     /// Absent if no column has an address.
     pub column: Option<usize>,
-    /// Index of the row with the headings.
     pub header: Option<usize>,
-    /// Number of rows that are above the data: titles and headings.
     pub above: usize,
-    /// Other columns with addresses, in order.
     pub others: Vec<usize>,
 }
 

@@ -35,7 +35,6 @@ pub struct Answer {
 }
 
 pub struct Part<'a> {
-    /// The answer about a position, if there is one.
     pub answer: &'a dyn Fn(u32) -> Option<Answer>,
     /// Selects rows by their positions and verdict, which rows without an address don't have.
     pub only: &'a dyn Fn(&[u32], Option<Deliverability>) -> bool,

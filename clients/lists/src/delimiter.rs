@@ -7,7 +7,6 @@ use crate::{
     rows::{Row, Shape, rows},
 };
 
-/// The delimiters that are tried, the likelier first.
 pub const DELIMITERS: [Delimiter; 4] = [
     Delimiter { byte: b',', name: "comma" },
     Delimiter { byte: b';', name: "semicolon" },

@@ -42,13 +42,11 @@ pub const ENCODINGS: [&str; 28] = [
     "UTF-16BE",
 ];
 
-/// Words of the file that are shown with its encoding.
 const WORDS: usize = 3;
 const WORD_CHARACTERS: usize = 24;
 /// Bytes that decide whether a file without a mark is UTF-16.
 const SAMPLE: usize = 4096;
 
-/// The encoding of a file's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoding {
     pub name: &'static str,
@@ -134,7 +132,6 @@ fn wide(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     }
 }
 
-/// Lines with letters beyond ASCII.
 struct Lines {
     utf8: usize,
     other: usize,
@@ -164,7 +161,6 @@ impl Lines {
         lines
     }
 
-    /// The file's encoding, and that of its odd lines.
     fn encodings(
         &self,
         body: &[u8],
@@ -223,7 +219,6 @@ fn line_ranges(
     })
 }
 
-/// End of the line, and number of characters of its line end.
 fn wide_line(body: &[u8], start: usize, is_big: bool) -> (usize, usize) {
     let unit = |at: usize| match body.get(at..at + 2) {
         Some([high, low]) if is_big => Some(u16::from_be_bytes([*high, *low])),

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-/// Why a file can't be read as a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotAList {
-    /// There is no text in it.
     Empty,
     /// It is something else, such as `a PNG picture`; the second is what to do.
     Other(String, String),

@@ -14,14 +14,12 @@ use crate::{
     source::Source,
 };
 
-/// A person's choices; absent ones are found.
 #[derive(Debug, Clone, Default)]
 pub struct Choices {
     /// Name of the encoding, such as `windows-1251`; a name that isn't known counts as absent.
     pub encoding: Option<String>,
     pub delimiter: Option<u8>,
     pub column: Option<Column>,
-    /// Index of a workbook's sheet.
     pub sheet: Option<usize>,
 }
 
@@ -34,15 +32,12 @@ pub enum Column {
     Number(usize),
 }
 
-/// A list.
 #[derive(Debug)]
 pub struct List {
     pub(crate) source: Source,
     pub(crate) delimiter: u8,
     pub(crate) items: Vec<Item>,
-    /// Indices of the rows with data among `items`.
     data: Vec<u32>,
-    /// Number of cells of the longest row.
     pub(crate) width: usize,
     pub(crate) header: Option<u32>,
     column: Option<usize>,
@@ -57,7 +52,6 @@ pub struct List {
 /// A sheet of a workbook, as `rcpt-workbooks` reads it.
 #[derive(Debug)]
 pub struct Sheet {
-    /// Names of the workbook's sheets, in order.
     pub sheets: Vec<String>,
     pub sheet: usize,
     pub others: Vec<usize>,

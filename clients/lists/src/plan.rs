@@ -11,7 +11,6 @@ use crate::{
     typing,
 };
 
-/// The rule by which an address counts as a repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeats {
     pub once: bool,
@@ -29,7 +28,6 @@ impl Default for Repeats {
 pub struct Plan {
     /// The address of each position, as in the file's first row that has it.
     pub addresses: Vec<String>,
-    /// The row of each position, from 0.
     pub first_rows: Vec<u32>,
     pub rows: Vec<RowPlan>,
     pub counts: Counts,
@@ -56,7 +54,6 @@ impl RowPlan {
     }
 }
 
-/// Numbers of rows, except `addresses`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     pub rows: usize,
@@ -89,7 +86,6 @@ fn tag(scan: &str, identity: &str) -> Tag {
 }
 
 impl Plan {
-    /// The address of a position; empty if the list doesn't have it.
     pub(crate) fn address(&self, position: u32) -> &str {
         let place = usize::try_from(position).unwrap_or(usize::MAX);
         self.addresses.get(place).map_or("", String::as_str)

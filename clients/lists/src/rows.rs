@@ -7,14 +7,12 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub width: usize,
-    /// The column with the most cells that contain an `@`.
     pub column: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
     pub start: usize,
-    /// End without the line end.
     pub end: usize,
     pub next: usize,
     /// Number of the row's first line in the file, from 1.

@@ -27,7 +27,6 @@ pub(crate) struct Line {
     pub encoding: &'static encoding_rs::Encoding,
 }
 
-/// A replacement of a part of the text, which may be empty.
 #[derive(Debug)]
 pub(crate) struct Edit {
     pub range: Range<usize>,
@@ -59,7 +58,6 @@ impl Source {
         bytes.get(..self.mark).unwrap_or_default()
     }
 
-    /// The file as it came.
     pub fn into_bytes(self) -> Vec<u8> {
         match self.raw {
             Some(raw) => raw.bytes,
@@ -135,7 +133,6 @@ impl Raw {
     }
 }
 
-/// Number of bytes that are decoded when `length` bytes of text are there.
 fn read_until(encoding: &'static encoding_rs::Encoding, bytes: &[u8], length: usize) -> usize {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let (mut text, mut read) = (String::with_capacity(length + 16), 0);

@@ -77,7 +77,6 @@ impl ReadList {
         self.list.column()
     }
 
-    /// The heading of each column, or its number.
     #[wasm_bindgen(getter)]
     pub fn columns(&self) -> Vec<String> {
         (0..self.list.width()).map(|column| self.list.column_name(column)).collect()
@@ -128,7 +127,6 @@ impl ReadList {
         self.list.notices().iter().map(printed).collect()
     }
 
-    /// The first filled cells of the column.
     pub fn values(&self, count: usize) -> Vec<String> {
         let cells = (0..self.list.len()).map(|row| self.list.cell(row).into_owned());
         cells.filter(|cell| !cell.trim().is_empty()).take(count).collect()

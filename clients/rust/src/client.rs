@@ -49,7 +49,6 @@ pub(crate) struct Call<'a> {
     path: &'a str,
     body: Option<Value>,
     bearer: Option<&'a SecretString>,
-    /// The `Idempotency-Key`, instead of a generated one.
     key: Option<&'a str>,
     /// True if the call may be repeated when it isn't known whether it arrived.
     repeatable: bool,
@@ -192,7 +191,6 @@ impl Client {
         self.call(&Call::post("/validate_email", body))
     }
 
-    /// The plan and the remaining allowances.
     pub fn quota(&self) -> Result<Quota, Error> {
         self.call(&Call::get("/me/quota"))
     }
@@ -235,7 +233,6 @@ impl Client {
         })
     }
 
-    /// Retries the call while a retry can succeed.
     pub(crate) fn reply(&self, call: &Call<'_>) -> Result<Reply, Error> {
         // All attempts share one key, so that the service recognises them as one request.
         let key = call.key.map(str::to_owned);
@@ -318,7 +315,6 @@ impl Client {
         Ok(Reply { status, body, after: after.map(Duration::from_secs), request_id })
     }
 
-    /// The response must arrive within this time, including its body.
     fn send_within(
         &self,
         request: Request<impl AsSendBody>,

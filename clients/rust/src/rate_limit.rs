@@ -2,7 +2,6 @@
 
 use ureq::http::HeaderMap;
 
-/// Remaining units of an allowance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
     /// `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may be added.
@@ -10,12 +9,10 @@ pub struct RateLimit {
     pub left: u64,
     /// Seconds until the allowance is renewed; `None` if it never is.
     pub seconds: Option<u64>,
-    /// Size of the allowance.
     pub allowance: Option<u64>,
 }
 
 impl RateLimit {
-    /// The first allowance that the headers name.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let items = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let limit = items("ratelimit")?.split(',').next()?;

@@ -15,7 +15,6 @@ use crate::{
 pub struct Additions {
     pub sheet: usize,
     pub columns: Vec<u32>,
-    /// Index of the column with the addresses.
     pub address: u32,
     /// Numbers of the rows with values, ascending; a row that is split stands there several times.
     pub numbers: Vec<u32>,
@@ -23,7 +22,6 @@ pub struct Additions {
     pub values: Vec<String>,
     /// The address that replaces the cell, for each of `numbers`; empty if the cell stays.
     pub alone: Vec<String>,
-    /// Numbers of the rows that are left out, ascending.
     pub dropped: Vec<u32>,
 }
 
@@ -166,7 +164,6 @@ fn text(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<String, U
     Ok(text)
 }
 
-/// Name of the part that has a sheet.
 fn part_of(book: &str, relations: &str, sheet: usize) -> Option<String> {
     let id = elements(book, "sheet", "id").into_iter().nth(sheet)?;
     let targets = elements(relations, "Relationship", "Target");

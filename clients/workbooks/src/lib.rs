@@ -33,7 +33,6 @@ pub enum Unreadable {
 const UNPACKED_BYTES: u64 = 256 * 1024 * 1024;
 /// Greatest number of cells of a sheet: a single cell at its end would otherwise make it 17 thousand million.
 const CELLS: usize = 20_000_000;
-/// Columns of a sheet in Excel.
 const COLUMNS: u32 = 16_384;
 /// Sheets, most of which are small, are all read to say which have addresses.
 const SHEETS: usize = 50;
@@ -43,7 +42,6 @@ pub struct Workbook {
     pub sheets: Vec<String>,
     /// The sheet that was read: the chosen one, else the first with an `@`.
     pub sheet: usize,
-    /// Other sheets with an `@`.
     pub others: Vec<usize>,
     /// Its rows as CSV, with commas and CRLF.
     pub text: String,

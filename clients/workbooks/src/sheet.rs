@@ -121,7 +121,6 @@ fn part(xml: &str, range: Range<usize>) -> &str {
 }
 
 impl Row<'_> {
-    /// Column of a cell that doesn't name its own, from 0.
     fn next_column(&self) -> u32 {
         self.cells.last().map_or(0, |cell| cell.column + 1)
     }
@@ -146,7 +145,6 @@ pub(crate) fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
     found.normalized_value(XmlVersion::Explicit1_0).ok().map(std::borrow::Cow::into_owned)
 }
 
-/// All attributes but the place and the span, as they are written.
 fn others(tag: &BytesStart<'_>) -> String {
     let attributes = tag.attributes().flatten();
     let others = attributes.filter(|it| !["r", "spans"].contains(&it.key.into_inner()));

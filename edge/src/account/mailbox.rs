@@ -1,7 +1,6 @@
 //! Reduces the spellings of a mailbox to one, for providers that document their rules. They're recognised by domain,
 //! never by mail host: a company at a provider chooses its own rules.
 
-/// How a provider reads the part before the `@`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     /// `ann+shop@` delivers to `ann@`.
@@ -10,7 +9,6 @@ enum Spelling {
     TagsAndDots,
 }
 
-/// Domains of providers, each with its canonical domain and spelling rule.
 const PROVIDERS: [(&str, &str, Spelling); 21] = [
     // https://support.google.com/mail/answer/7436150 and /answer/22370
     ("gmail.com", "gmail.com", Spelling::TagsAndDots),

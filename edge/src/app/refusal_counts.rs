@@ -7,9 +7,7 @@ use crate::{
     limits::quota::Day,
 };
 
-/// Milliseconds between two writes of an account's counts.
 const PAUSE_MS: u64 = 10_000;
-/// Largest number of accounts with counts.
 const ACCOUNTS_MAX: usize = 10_000;
 
 type Counts = Vec<(Day, &'static str, u64)>;

@@ -6,7 +6,6 @@ use crate::{
     store::{databases::Databases, registrations},
 };
 
-/// Makes the accounts of registrations that are entered.
 pub async fn finish(databases: &Databases) -> Result<(), Error> {
     for entered in registrations::interrupted(databases.directory()).await? {
         let finished = registrations::finish(databases, &entered, None, clock::now()).await;

@@ -15,7 +15,6 @@ use crate::{
     },
 };
 
-/// Removes every row of these closed accounts from the directory.
 pub async fn forget(
     databases: &Databases,
     secrets: &KeyRing,

@@ -22,7 +22,6 @@ use crate::{
 const RUN_INTERVAL_S: u64 = 5 * 60;
 /// Statements of one run; the platform's limit is 1,000.
 const STATEMENTS_MAX: u32 = 950;
-/// Statements reserved for webhooks, which come last.
 const WEBHOOK_STATEMENTS: u32 = 250;
 
 /// Processes the databases in turn, starting with a different one each time. A failure stops no other step.

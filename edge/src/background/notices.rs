@@ -28,7 +28,6 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, event: Acco
     });
 }
 
-/// Maximum number of emails per run, over all databases.
 pub const EMAILS_PER_RUN_MAX: u64 = 50;
 
 /// First records the event's browser and country, so that a later email can also give them.

@@ -87,7 +87,6 @@ async fn exempt(app: &App, address: &AccountAddress) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sends the due emails.
 pub async fn send(app: &App) -> Result<(), Error> {
     for due in mail_due::claim(app.databases.directory(), MAILS_MAX, clock::now()).await? {
         deliver(app, &due).await;
@@ -95,7 +94,6 @@ pub async fn send(app: &App) -> Result<(), Error> {
     Ok(())
 }
 
-/// True if the mail was accepted for delivery.
 async fn deliver(app: &App, due: &DueMail) -> bool {
     let directory = app.databases.directory();
     let delivery = hand_over(app, &due.email).await;

@@ -17,7 +17,6 @@ use crate::{
 /// The platform allows six open connections per invocation.
 const CONNECTIONS_MAX: u32 = 6;
 
-/// Seconds after which a run starts no further deliveries.
 const RUN_S: u64 = 15;
 
 /// Delivers until none is due or the time is over. Endpoints whose last delivery succeeded come first.
@@ -79,7 +78,6 @@ pub struct Endpoint<'a> {
     pub secrets: [&'a str; 2],
 }
 
-/// Makes one delivery attempt and returns the receiver's answer, without recording it.
 pub async fn attempt(
     app: &App,
     endpoint: &Endpoint<'_>,

@@ -41,7 +41,6 @@ impl Assets {
         self.read("openapi-account.json").await
     }
 
-    /// The filter of the most common passwords, in the form that `CommonPasswords` parses.
     pub async fn common_passwords(&self) -> Result<&[u8], Error> {
         if self.common_passwords.get().is_none() {
             let name = "common-passwords.bloom";

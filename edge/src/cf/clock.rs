@@ -21,12 +21,10 @@ pub fn now() -> u64 {
     now_ms() / 1000
 }
 
-/// Result of `work`; `None` if it takes longer than `duration`.
 pub async fn within<T>(duration: Duration, work: impl Future<Output = T>) -> Option<T> {
     before(sleep(duration), work).await
 }
 
-/// Result of `work`; `None` if `end` completes first.
 pub async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     let mut end = pin!(end);

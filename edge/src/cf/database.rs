@@ -31,11 +31,9 @@ use crate::{
     meter::{self, Meter, Part, RunLimits, count_rows_written},
 };
 
-/// A database with accounts.
 #[derive(Debug)]
 pub struct Database {
     database: SendWrapper<runtime::D1Database>,
-    /// Number in the binding's name.
     number: u8,
     /// True once the database has confirmed `number`.
     is_itself: AtomicBool,
@@ -81,7 +79,6 @@ impl<'a> From<&'a String> for Param<'a> {
 
 pub type Statement<'a> = (&'static str, Vec<Param<'a>>);
 
-/// A 503; the cause goes to the log.
 fn failed(cause: &str) -> Error {
     Error::unavailable(format!("database: {cause}"))
 }
@@ -120,7 +117,6 @@ impl Database {
         self.batch(&[statement]).await?.any(0)
     }
 
-    /// Runs one statement in one round trip and ignores its rows.
     pub async fn run(&self, statement: Statement<'_>) -> Result<(), Error> {
         self.batch(&[statement]).await.map(drop)
     }
@@ -179,7 +175,6 @@ impl Database {
         Ok(rows)
     }
 
-    /// A 503; the cause names the binding, for the log.
     fn failed(&self, cause: &str) -> Error {
         match self.number {
             0 => failed(&format!("DB: {cause}")),

@@ -22,7 +22,6 @@ pub struct OutgoingRequest<'a> {
 }
 
 impl OutgoingRequest<'_> {
-    /// Sends the request; `None` without a response within the time limit.
     pub async fn send(self) -> Option<Reply> {
         self.exchange().into_send().await
     }
@@ -46,7 +45,6 @@ impl OutgoingRequest<'_> {
     }
 }
 
-/// A response whose headers have arrived.
 #[derive(Debug)]
 pub struct Reply(SendWrapper<Response>);
 

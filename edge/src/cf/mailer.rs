@@ -44,7 +44,6 @@ impl Mailer {
         Ok(Self { binding: env.get_binding(BINDING)?, from: from.to_owned() })
     }
 
-    /// Sends one email.
     pub async fn send(&self, message: EmailMessage<'_>) -> Result<(), Error> {
         let meter = meter::current();
         let run = meter.as_deref().and_then(Meter::run);

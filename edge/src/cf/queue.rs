@@ -43,7 +43,6 @@ impl ScanQueue {
         Ok(Self(SendWrapper(JsValue::from(env.queue(BINDING)?).unchecked_into())))
     }
 
-    /// Sends the messages in as few calls as possible.
     pub async fn send(&self, messages: Vec<OutgoingMessage>) -> Result<(), Error> {
         let mut batch = Vec::new();
         let mut bytes = 0;

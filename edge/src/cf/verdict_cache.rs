@@ -37,13 +37,11 @@ const WRITE_WAIT_MAX: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub struct VerdictCache {
-    /// Prefix of the URLs in the Cache API.
     base: String,
     here: SendWrapper<web_sys::Cache>,
     kv: Kv,
 }
 
-/// The cached part of a verdict.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CachedVerdict {
     pub expires_at: u64,

@@ -48,7 +48,6 @@ impl GuardHook {
         format!("v1,{}", webhook_secret::text(keys, self.account, &self.secret_name()))
     }
 
-    /// MACs under the hook's secret, one for each live secret of the ring.
     pub fn macs(self, keys: &KeyRing) -> Vec<Hmac<Sha256>> {
         webhook_secret::macs(keys, self.account, &self.secret_name()).collect()
     }

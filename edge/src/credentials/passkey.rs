@@ -96,7 +96,6 @@ pub fn registration(
     })
 }
 
-/// The parsed contents of a sign-in with a passkey.
 #[derive(Debug)]
 pub struct Assertion {
     pub challenge: Vec<u8>,

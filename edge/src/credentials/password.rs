@@ -111,7 +111,6 @@ fn resembles(password: &str, address: &AccountAddress) -> bool {
         .any(|part| part == password || part == reversed)
 }
 
-/// Hashes a password to a PHC string.
 pub fn hash(_turn: Turn, password: &Password, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
     hash_text(&password.normal, salt)
 }
@@ -161,7 +160,6 @@ fn is_outdated(stored: &str) -> bool {
     !stored.starts_with(&parameters())
 }
 
-/// The beginning of a hash with today's parameters.
 fn parameters() -> String {
     format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p={LANES}$")
 }

@@ -6,7 +6,6 @@ use super::{
 };
 use crate::{account::AccountId, error::Error};
 
-/// A caller with a genuine API key or session token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Caller {
     pub account: AccountId,
@@ -73,7 +72,6 @@ impl Proof {
         }
     }
 
-    /// The error for a key or session that the database no longer knows.
     pub fn to_error(self) -> Error {
         match self {
             Self::Key { .. } => Error::invalid_api_key(),

@@ -31,7 +31,6 @@ impl SignedMessage<'_> {
         self.is_genuine_under(&secrets.macs().collect::<Vec<_>>(), now)
     }
 
-    /// Like [`Self::is_genuine`], with these MACs.
     pub fn is_genuine_under(&self, macs: &[Hmac<Sha256>], now: u64) -> bool {
         let is_now = self.timestamp.parse::<u64>().is_ok_and(|at| at.abs_diff(now) <= TOLERANCE_S);
         let signatures = self.signatures.split(' ').filter_map(|text| text.strip_prefix("v1,"));

@@ -2,7 +2,6 @@
 
 use axum::http::HeaderValue;
 
-/// Credentials that the operation accepts.
 #[derive(Debug, Clone, Copy)]
 pub enum Challenge {
     Key,

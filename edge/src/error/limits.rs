@@ -56,7 +56,6 @@ impl Error {
         error.leaving(ledger, retry_after)
     }
 
-    /// Like [`Self::too_few_checks_left`], where the limit is the key's.
     pub fn too_few_of_key_left(
         remaining: u32,
         limit: u32,

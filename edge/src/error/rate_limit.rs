@@ -47,7 +47,6 @@ impl RateLimit {
         Some(headers)
     }
 
-    /// Adds another allowance to the headers.
     pub fn and(mut self, other: &Self) -> Self {
         self.policy = format!("{}, {}", self.policy, other.policy);
         self.limit = format!("{}, {}", self.limit, other.limit);

@@ -40,7 +40,6 @@ errors! {
     invalid_body(detail: impl Display) => S::BAD_REQUEST, "invalid_body", "{detail}";
     body_too_large(limit: usize) =>
         S::PAYLOAD_TOO_LARGE, "body_too_large", "The request body is larger than {limit} bytes.";
-    /// A query parameter has a wrong value.
     invalid_query(detail: &'static str) => S::BAD_REQUEST, "invalid_query", "{detail}";
     invalid_idempotency_key() => S::BAD_REQUEST, "invalid_idempotency_key",
         "The Idempotency-Key must have 16 to 255 printable ASCII characters without spaces.";
@@ -71,7 +70,6 @@ errors! {
         "More than one API key was sent: send one X-API-Key header.", challenge Key;
     invalid_session() => S::UNAUTHORIZED, "invalid_session",
         "Invalid or expired session token. Sign in again.";
-    /// An API key was sent instead of a session token.
     key_as_session() => S::UNAUTHORIZED, "invalid_session",
         "This is an API key: send it in the X-API-Key header. Account endpoints need a session token. \
          You get one by signing in.";
@@ -155,7 +153,6 @@ errors! {
     totp_already_on() => S::CONFLICT, "totp_already_on",
         "Two-factor authentication is already on. Turn it off first.";
     totp_not_on() => S::CONFLICT, "totp_not_on", "Two-factor authentication isn't on.";
-    /// No pending secret exists for this code.
     totp_not_set_up() => S::CONFLICT, "totp_not_set_up", "Start two-factor setup first.";
 
     // --- scans
@@ -188,7 +185,6 @@ errors! {
 
     // --- webhooks
 
-    /// The form of the webhook's URL isn't accepted.
     invalid_webhook(detail: &'static str) => S::BAD_REQUEST, "invalid_webhook", "{detail}";
     webhook_not_public() => S::BAD_REQUEST, "webhook_not_public",
         "The webhook's URL must name a server on the public Internet that isn't ours.";

@@ -69,12 +69,10 @@ fn key_text(headers: &HeaderMap) -> Option<&str> {
     Some(headers.get(API_KEY_HEADER)?.to_str().ok()?.trim_matches([' ', '\t']))
 }
 
-/// The request's genuine key, even if it was revoked.
 pub fn any_key(config: &Config, headers: &HeaderMap) -> Option<ApiKey> {
     ApiKey::verify(&config.api_key_secrets, key_text(headers)?)
 }
 
-/// Rejects a key or session that this isolate knows to be invalid.
 pub fn still_good(app: &App, caller: Caller) -> Result<(), Error> {
     match app.refusals.refusal_of(caller, clock::now()) {
         Some(Refusal::Dead) => Err(caller.proof.to_error()),
@@ -99,7 +97,6 @@ pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
 /// Seconds after which a request counts as a session's use.
 const FIRST_MINUTE_S: u64 = 60;
 
-/// Stores the session for [`follow_up`].
 fn leave_session(parts: &Parts, presented: PresentedSession) {
     if let Some(context) = parts.extensions.get::<RequestContext>() {
         // An extractor may run twice, with the same session.

@@ -59,12 +59,11 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// The throttle for attempts that cost a password hash.
     pub fn gate(&self, app: &App) -> Gate {
         Gate::new(Key::network(&self.network), app.config.throttle.network)
     }
 
-    /// The key takes precedence.
+    /// The network's, its site's, and that of all unverified or of all verified requests.
     pub fn mail_gates(
         &self,
         app: &App,

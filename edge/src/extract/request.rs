@@ -32,7 +32,6 @@ pub struct RequestContext {
     pub device: Device,
     /// Value of the header `Idempotency-Key`; `None` until a handler extracts the context.
     pub idempotency_key: Option<HeaderValue>,
-    /// Session whose genuine token this request sent.
     pub used_session: Arc<OnceLock<PresentedSession>>,
 }
 

@@ -75,7 +75,6 @@ impl<'a> SecondFactor<'a> {
         }
     }
 
-    /// Counts a wrong code and returns its error.
     pub async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
         let database = app.databases.of(self.account.id)?;
         two_factor::count_wrong_code(database, self.account.id, &context.event()).await?;

@@ -7,7 +7,6 @@ use crate::{
     isolate::{FOREVER, Map},
 };
 
-/// Reason why a caller was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The key or session has ended: it never works again.
@@ -22,7 +21,6 @@ pub enum Refusal {
     TooManyInFlight,
 }
 
-/// The limit that leaves too few units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitLimit {
     /// The account's daily allowance, and its plan's number of welcome checks.
@@ -37,7 +35,6 @@ const CALLERS_MAX: usize = 10_000;
 /// ends meanwhile gets 401 afterwards.
 const USED_UP_S: u64 = 10;
 
-/// The rejection of each caller, until the caller's next request is queried again.
 #[derive(Debug)]
 pub struct Refusals(Map<Caller, Refusal>);
 
@@ -48,7 +45,6 @@ impl Default for Refusals {
 }
 
 impl Refusals {
-    /// The remembered rejection of this caller at `now` (Unix seconds).
     pub fn refusal_of(&self, caller: Caller, now: u64) -> Option<Refusal> {
         self.0.get(&caller, now)
     }

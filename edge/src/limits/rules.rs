@@ -38,7 +38,6 @@ impl Rule {
     }
 }
 
-/// A rule, the key under which attempts are counted, and an optional reserve.
 #[derive(Debug, Clone)]
 pub struct Gate {
     pub key: Key,

@@ -20,7 +20,6 @@ impl Shield {
     /// Length of a period for checks, in seconds.
     pub const CHECK_PERIOD_S: u64 = 10;
 
-    /// Finds the rate limit bindings by name.
     pub fn new<E>(limiter: impl Fn(&str) -> Result<Limiter, E>) -> Result<Self, E> {
         Ok(Self {
             network: limiter("SHIELD")?,

@@ -167,7 +167,6 @@ impl Attempt {
         Ok(attempt.into_outcome(admission))
     }
 
-    /// Creates an attempt that isn't counted yet.
     pub fn new(gates: Vec<Gate>) -> Result<Self, Error> {
         Ok(Self { name: random::identifier()?, gates })
     }
@@ -191,7 +190,6 @@ impl Attempt {
         &self.gates
     }
 
-    /// Splits the attempt into its first gate and the others.
     pub fn split_first(mut self) -> (Self, Self) {
         let others = self.gates.split_off(self.gates.len().min(1));
         let others = Self { name: self.name.clone(), gates: others };

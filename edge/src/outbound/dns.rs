@@ -15,7 +15,6 @@ const MX: u16 = 15;
 const AAAA: u16 = 28;
 const NXDOMAIN: u8 = 3;
 
-/// The mail information in DNS about a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailDomain {
     Fine,

@@ -11,7 +11,6 @@ use crate::cf::fetch::OutgoingRequest;
 /// Time limit in milliseconds; slower servers are retried later. At the limit, an unread body is aborted as well.
 const PATIENCE_MS: u32 = 5_000;
 
-/// Content of the request, in the form of Standard Webhooks.
 #[derive(Debug)]
 pub struct DeliveryAttempt<'a> {
     pub url: &'a str,
@@ -24,11 +23,8 @@ pub struct DeliveryAttempt<'a> {
 /// Result of an attempt: an HTTP status, or the kind of failure.
 pub type ReceiverAnswer = Result<u16, &'static str>;
 
-/// No connection, or no response in time.
 const NO_ANSWER: ReceiverAnswer = Err("no_answer");
-/// The name resolves to an address that isn't public.
 const NOT_PUBLIC: ReceiverAnswer = Err("not_public");
-/// The resolver didn't respond, or returned no address.
 const NO_DNS: ReceiverAnswer = Err("no_dns");
 
 /// Sends the attempt. If `dns_url` is set, the resolver there must first confirm that the name

@@ -7,7 +7,6 @@ pub enum UrlRefusal {
     NotPublic,
 }
 
-/// Greatest length of a URL, in bytes.
 const URL_CHARS_MAX: usize = 500;
 
 /// Domains without public hosts: RFC 6761, 6762, 7686, 8375, 9476, and names of internal networks.

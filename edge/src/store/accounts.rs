@@ -37,7 +37,6 @@ pub struct StoredAccount {
     /// Id and sealed secret of the second factor that is on.
     pub factor: Option<String>,
     pub totp_secret: Option<String>,
-    /// Second factors turned on in three days and since the last reset.
     pub recent_factors: u32,
     /// The sealed secret between set-up and its first valid code.
     pub totp_pending: Option<String>,
@@ -46,7 +45,6 @@ pub struct StoredAccount {
     pub password_at: u64,
     /// A JSON array, for [`changes::parse`](super::changes::parse).
     pub open_changes: String,
-    /// When an operator's recovery of the account takes effect.
     pub recovery_due_at: Option<i64>,
 }
 

@@ -67,7 +67,6 @@ pub(super) fn opened<'a>(
 pub struct OpenChange {
     pub kind: String,
     pub at: i64,
-    /// When it ends, if nothing else happens.
     pub until: i64,
 }
 

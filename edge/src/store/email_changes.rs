@@ -148,7 +148,6 @@ pub struct EmailChange {
     pub account_id: AccountId,
     pub state: String,
     pub new_email: String,
-    /// The address before, until its mailbox has been told.
     pub old_email: String,
     pub email: String,
 }

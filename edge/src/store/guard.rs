@@ -25,7 +25,6 @@ pub(super) fn first_day(now: u64) -> u64 {
     Day::of(now).number().saturating_sub(REFUSAL_DAYS)
 }
 
-/// A policy as it is stored; the lists are JSON.
 #[derive(Debug, Clone, Deserialize)]
 pub struct StoredPolicy {
     pub account_id: AccountId,

@@ -168,7 +168,6 @@ pub struct StoredKey {
     pub expires_at: u32,
     pub created_at: u64,
     pub day: u64,
-    /// Units charged or leased today.
     pub used_today: u32,
 }
 

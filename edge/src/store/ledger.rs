@@ -116,7 +116,6 @@ pub struct Lease {
     /// Empty for a test key: no row.
     id: String,
     expires_at: u64,
-    /// True unless the account has the free plan.
     pub is_paying: bool,
     /// Remaining allowance without the lease's units, in the ledger's format.
     pub left_over: String,

@@ -12,7 +12,6 @@ const INSERT_OPT_OUT: &str = "
     INSERT INTO throttles (key, drained_at, last_attempt) VALUES (?1, ?2, '')
     ON CONFLICT (key) DO UPDATE SET drained_at = excluded.drained_at";
 
-/// Opts a mailbox out for thirty days from now.
 pub async fn opt_out(directory: &Database, mailbox_hash: &str, now: u64) -> Result<(), Error> {
     let key = Key::opt_out(mailbox_hash);
     let params = vec![key.as_str().into(), now.saturating_add(OPT_OUT_S).into()];

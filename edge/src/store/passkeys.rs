@@ -23,11 +23,9 @@ use crate::{
 
 pub const PASSKEYS_MAX: u32 = 20;
 
-/// Requires a live session and a valid code.
 const SELECT_PERMITTED: &str =
     concat!("SELECT id FROM accounts WHERE ", code_holds!("?3", "?4"), " AND ", IN_SESSION);
 
-/// Consumes the code presented for a new passkey.
 pub async fn authorise(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (account, id) = session.texts();
     let params = [vec![(&account).into(), (&id).into()], code.params()].concat();
@@ -80,9 +78,7 @@ struct PasskeyCount {
 pub enum AddOutcome {
     Added,
     TooMany,
-    /// The account already has this passkey.
     Known,
-    /// The session has ended, or the challenge was already used.
     Refused,
 }
 
@@ -214,7 +210,6 @@ pub async fn find(
     Ok(rows.first(0)?.zip(rows.first(1)?))
 }
 
-/// A sign-in whose signature has been verified.
 #[derive(Debug)]
 pub struct PasskeyUse<'a> {
     pub id: &'a PasskeyId,

@@ -11,7 +11,6 @@ use crate::{
     account::AccountId, cf::database::Database, credentials::session::Session, error::Error,
 };
 
-/// The current plan of account `a`.
 pub const IN_FORCE: &str = "CASE WHEN a.plan_until <= unixepoch() THEN 'free' ELSE a.plan END";
 
 #[derive(Debug, Clone, Deserialize)]
@@ -57,7 +56,6 @@ pub async fn of_session(
     database.first((SELECT_PLAN_OF_SESSION, vec![(&account).into(), (&id).into()])).await
 }
 
-/// An account's plan, for an email to its owner.
 pub async fn of_account(
     database: &Database,
     account: AccountId,
@@ -66,7 +64,6 @@ pub async fn of_account(
     database.first((SELECT_PLAN_OF_ACCOUNT, vec![(&account).into()])).await
 }
 
-/// A plan change requested by one of the operator's programs.
 #[derive(Debug)]
 pub struct PlanEvent<'a> {
     pub account: AccountId,
@@ -146,7 +143,6 @@ const INSERT_ENDED_NOTICE: &str = notice!("plan_changed", "plan_until <= ?1 AND 
 const UPDATE_ENDED: &str =
     "UPDATE accounts SET plan = 'free', plan_until = NULL WHERE plan_until <= ?1";
 
-/// Sets `free` for plans that have ended, with a notice to each owner.
 pub async fn end(database: &Database, now: u64) -> Result<(), Error> {
     let statements = [(INSERT_ENDED_NOTICE, vec![now.into()]), (UPDATE_ENDED, vec![now.into()])];
     database.batch(&statements).await.map(drop)

@@ -131,7 +131,6 @@ const IS_TO_BE_DONE: &str = concat!(
     " AND EXISTS (SELECT 1 FROM changes c WHERE c.account_id = accounts.id AND c.about = 'recovery'
         AND c.since <= unixepoch() - 3 * 86400)"
 );
-/// Marks the recoveries that take effect with this transaction.
 const UPDATE_DUE: &str = concat!(
     "UPDATE waiting SET state = 'done' WHERE kind = 'recovery' AND account_id IN (SELECT id FROM accounts WHERE ",
     IS_TO_BE_DONE,

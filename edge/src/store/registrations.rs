@@ -39,12 +39,10 @@ pub struct Registration {
     pub expires_at: u64,
 }
 
-/// An address that is being registered, as it stands.
 #[derive(Debug, Deserialize)]
 pub struct Standing {
     /// The account's address as it was typed; `None` without an account.
     pub taken: Option<String>,
-    /// 1 if another spelling of the mailbox has an account.
     pub is_spelling: u8,
     pub is_waiting: u8,
     pub is_opted_out: u8,
@@ -62,7 +60,6 @@ const SELECT_STANDING: &str = concat!(
        EXISTS (SELECT 1 FROM throttles t WHERE t.key IN (?4, ?5) AND t.drained_at > ?3) AS is_opted_out"
 );
 
-/// Looks an address up that is being registered.
 pub async fn standing(
     directory: &Database,
     address: &AccountAddress,

@@ -21,7 +21,6 @@ pub(super) const IS_KEPT: &str =
     "(f.off_at IS NULL OR EXISTS (SELECT 1 FROM changes c WHERE c.account_id = f.account_id
        AND c.about = 'off ' || f.id AND c.since > unixepoch() - 3 * 86400))";
 
-/// Whether factor `f` counts.
 pub(super) const COUNTS: &str = concat!(IS_SETTLED, " AND ", IS_KEPT);
 
 /// The code presented for a reset or a stop, which accept a code that a sign-in has used: the emailed link is a second

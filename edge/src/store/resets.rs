@@ -36,7 +36,6 @@ pub async fn by_token(
 #[derive(Debug, Deserialize)]
 pub struct SuspectKey {
     pub id: String,
-    /// Unix time at which it was made or last replaced.
     pub at: u64,
 }
 

@@ -323,7 +323,6 @@ const SELECT_SCANS: &str = concat!(
     " ORDER BY s.id DESC LIMIT CAST(?5 AS INTEGER)"
 );
 
-/// The account's scans, newest first.
 pub async fn list(
     database: &Database,
     caller: Caller,

@@ -23,7 +23,6 @@ pub struct Question {
 /// The account for which a check is made, and its group for fair sharing.
 #[derive(Debug, Clone, Default)]
 pub struct Asker {
-    /// Name of the account; `None` if the edge sends none.
     pub account: Option<Arc<str>>,
     /// Name of the group for fair sharing: the account itself if it pays, otherwise one group for all free accounts.
     /// `None` if the edge sends no group; then no share limits the check.
@@ -42,7 +41,6 @@ impl Asker {
 /// A source address, or an IPv4 and an IPv6 address that share a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Label of the source in the status and the log.
     pub label: Arc<str>,
     /// Unix time since which mail servers have seen the source; `None` for an established source.
     pub since: Option<u64>,
@@ -91,7 +89,6 @@ impl Wait {
     }
 }
 
-/// Destination of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
     pub host: &'a str,
@@ -106,7 +103,6 @@ pub struct Target<'a> {
     pub afresh: bool,
 }
 
-/// The party for which a session is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Party {
     /// A paying account, or all free accounts together.
@@ -116,7 +112,6 @@ pub(crate) struct Party {
     pub domain: Key,
 }
 
-/// The share of an account's recipients that exist, over all servers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Past {
     /// At most a fifth of the account's recipients were refused.
@@ -138,7 +133,6 @@ pub(crate) struct Want {
     pub meter: MeterKey,
     pub host: Arc<str>,
     pub identity: usize,
-    /// Address to which the connection is or will be opened.
     pub address: Option<IpAddr>,
     pub latest: Instant,
     /// True if the check passes the domain's gate: not at consumer domains, and only once.
@@ -157,7 +151,6 @@ pub struct Refused {
     pub cause: Cause,
 }
 
-/// A limit of the pool that a check met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     Domain,
@@ -214,7 +207,6 @@ pub(crate) fn both(one: May, other: May) -> May {
     }
 }
 
-/// The earlier of two times, of which each may be unknown.
 pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     [one, other].into_iter().flatten().min()
 }
@@ -223,7 +215,6 @@ pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
 /// recipient, whatever its words: the server's own count doesn't depend on whether we understand it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal<'a> {
-    /// The server replied about the recipient.
     Answered {
         refused: bool,
     },
@@ -233,7 +224,6 @@ pub enum Signal<'a> {
     Unread,
 }
 
-/// The server refused us, which says nothing about the recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal<'a> {
     /// True before any recipient was named: the refusal is the machine's, not a domain's.
@@ -244,7 +234,6 @@ pub struct Refusal<'a> {
     pub about_our_rate: bool,
     /// True if the words are about the server's own load or trouble. A ban has other words.
     pub is_trouble: bool,
-    /// Time for which the server asked us to stay away.
     pub hint: Option<Duration>,
     /// The reply's meaning in words of our own tables.
     pub words: &'a str,

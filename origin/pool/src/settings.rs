@@ -16,7 +16,6 @@ pub struct Settings {
     pub machine: Limits,
     /// Maximum number of concurrent sessions with the machines of one /24 or /64.
     pub network_sessions: usize,
-    /// Longest idle time of a session.
     pub max_idle: Duration,
     pub max_waiting: usize,
     /// Share of waiting requests and of refused recipients that one tenant may have.

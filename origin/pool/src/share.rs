@@ -3,7 +3,6 @@
 
 use crate::{keys::Key, question::Party};
 
-/// Units to share, and the part of it that one group may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shared {
     pub left: usize,
@@ -45,7 +44,6 @@ impl Shared {
 }
 
 impl Party {
-    /// Asks [`Shared::gives_one_more`] for the group and then for the account.
     pub(crate) fn may_have_one_more(self, of: Shared, has: impl Fn(Key) -> usize) -> bool {
         let of_account = (self.account != self.group).then(|| has(self.account));
         of.gives_one_more(has(self.group), of_account)

@@ -28,7 +28,6 @@ use crate::{
 const CROWDED_S: u64 = 5;
 
 pub(crate) struct Grant<S> {
-    /// Number of this use of a session at the site.
     pub id: u64,
     pub meter: MeterKey,
     /// Request to the holder to close the session, because others are waiting.
@@ -36,7 +35,6 @@ pub(crate) struct Grant<S> {
     pub idle: Option<IdleSession<S>>,
 }
 
-/// The check with its session, or the reason for refusing it.
 pub(crate) type Answer<S> = Result<(Box<Want>, Grant<S>), Not>;
 
 struct Waiter<S> {
@@ -44,7 +42,6 @@ struct Waiter<S> {
     answer: oneshot::Sender<Answer<S>>,
 }
 
-/// The answer to a check that arrives.
 pub(crate) enum Asked<S> {
     Now(Answer<S>),
     Waits(oneshot::Receiver<Answer<S>>),
@@ -55,7 +52,6 @@ pub(crate) struct Site<S> {
     /// Another source address that stands in for an operator's.
     pub rest: Option<Rest>,
     queue: Queue<Waiter<S>>,
-    /// Time at which the timer next serves waiting checks.
     timer: Option<Instant>,
 }
 

@@ -93,7 +93,6 @@ impl HeloIdentity {
         self.is_for_free
     }
 
-    /// The displayed class of the accounts that use the identity.
     pub const fn class_name(&self) -> &'static str {
         if self.is_for_free { "free" } else { "known" }
     }

@@ -92,7 +92,6 @@ pub struct ReplyParser {
 }
 
 impl ReplyParser {
-    /// Adds input from the server.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ReplyError> {
         self.buffer.drain(..self.read);
         self.read = 0;
@@ -101,7 +100,6 @@ impl ReplyParser {
         if self.session > SESSION_BYTES_MAX { Err(ReplyError::LongSession) } else { Ok(()) }
     }
 
-    /// Resets the byte count for the next recipient of the session.
     pub const fn next_recipient(&mut self) {
         self.session = 0;
     }
@@ -128,7 +126,6 @@ impl ReplyParser {
         }
     }
 
-    /// True if all input has been parsed.
     pub fn is_empty(&self) -> bool {
         self.partial.is_none() && self.read == self.buffer.len()
     }

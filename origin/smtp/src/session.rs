@@ -35,7 +35,6 @@ pub struct Session<S> {
     quitting: bool,
     /// False after replies that don't match the commands: no further recipient is asked about.
     in_step: bool,
-    /// Time limit per reply; `None` if the caller limits the time.
     patience: Option<Patience>,
 }
 
@@ -74,7 +73,6 @@ impl Greeting {
     }
 }
 
-/// A sender and one recipient.
 #[derive(Clone, Copy)]
 pub struct Envelope<'a> {
     /// The sender without brackets; empty for the null reverse-path.
@@ -84,12 +82,9 @@ pub struct Envelope<'a> {
     pub last: bool,
 }
 
-/// The reply to one envelope.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// MAIL was refused.
     Mail(Reply),
-    /// The server's reply about the recipient.
     Rcpt(Reply),
     /// The recipient needs SMTPUTF8 (RFC 6531 §3.2), which the server doesn't offer: nothing was
     /// sent.
@@ -99,7 +94,6 @@ pub enum Answer {
 /// The conversation ended before a reply to the recipient.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The server refused at this stage, with this reply.
     Refused(Stage, Reply),
     Broken(Stage, Broken),
     /// No reply began within the [`Patience`] at this stage.
@@ -109,7 +103,6 @@ pub enum Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
     Closed,
-    /// Input that isn't a reply, or not a reply to our command.
     Garbage,
     Tls,
     Unencodable,
@@ -170,7 +163,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.reply(Stage::Ehlo).await
     }
 
-    /// The accepted greeting.
     pub const fn greeting(&self) -> Greeting {
         self.greeting
     }

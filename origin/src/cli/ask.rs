@@ -32,12 +32,7 @@ struct Row {
 #[serde(untagged)]
 enum RowOutcome {
     Asked(Box<Verdict>),
-    /// Not checked: the text isn't an address.
-    Malformed {
-        status: Status,
-        problem: String,
-        suggestion: Option<String>,
-    },
+    Malformed { status: Status, problem: String, suggestion: Option<String> },
 }
 
 impl RowOutcome {

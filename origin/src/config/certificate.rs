@@ -43,7 +43,6 @@ impl Files {
         self
     }
 
-    /// The same files with their current marks.
     #[must_use]
     pub fn now(&self) -> Self {
         Self::at(self.0.iter().map(|(path, _)| path.as_str()))
@@ -94,7 +93,6 @@ impl Config {
     }
 }
 
-/// Hides the key.
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Certificate")

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// A wrong value: its name, and the expected form, without any secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingMistake {
     pub name: String,

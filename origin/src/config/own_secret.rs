@@ -22,7 +22,6 @@ impl Config {
         keyed.unwrap_or_else(|_| Hmac::new(&Default::default())).chain_update(purpose)
     }
 
-    /// The key for hashing parties, operators and domains in memory.
     pub fn hash_key(&self) -> HashKey {
         let tag = self.own_mac(b"names in memory").finalize().into_bytes();
         let word =

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::parse;
 
-/// Destination of a domain's mail without a DNS query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     Server(Server),

@@ -24,13 +24,10 @@ macro_rules! settings {
     ($($field:ident: $type:ty =
         $name:literal, $form:ident $($reloaded:ident)?, $default:expr, $parse:expr, $expects:expr,
         $about:literal;)*) => {
-        /// The service's configuration. [`KeyRing`] hides secrets from `Debug`.
         #[derive(Debug, Clone)]
         pub struct Config {
             $(#[doc = $about] pub $field: $type,)*
-            /// The built-in operators and those in the operators' file.
             pub operators: Arc<Operators>,
-            /// The lists in `lists_file`, or the built-in ones.
             pub lists: Arc<Lists>,
             /// Reason why the lists in `lists_file` are ignored, if they are.
             pub lists_note: Option<String>,
@@ -218,7 +215,6 @@ settings! {
         "Lowest level in the log";
 }
 
-/// True if a reload changes the setting of this name.
 pub fn is_reloaded(name: &str) -> bool {
     ALL.iter().any(|setting| setting.name == name && setting.is_reloaded)
 }

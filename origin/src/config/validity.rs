@@ -9,7 +9,6 @@ pub struct Validity {
     pub not_after: i64,
 }
 
-/// State of a certificate at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Valid,

@@ -14,7 +14,6 @@ pub struct UnknownVariables {
     pub strangers: Mistakes,
 }
 
-/// The `names` that begin with `RCPT_` but belong to no setting.
 pub fn unknown_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> UnknownVariables {
     let mut unknown = UnknownVariables::default();
     for variable in names {

@@ -31,7 +31,6 @@ pub(super) struct Answer<T> {
 
 /// Concurrent requests for an answer share one query.
 pub(super) struct Answers<T: Send + Sync + 'static> {
-    /// Cached results, each with its expiry.
     stored: Cache<Arc<str>, (Records<T>, Instant)>,
     queries: SingleFlight<Records<T>>,
 }

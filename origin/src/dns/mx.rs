@@ -8,10 +8,8 @@ use special_use::is_special_use;
 
 const MAX_HOSTS: usize = 10;
 
-/// Mail hosts of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MailHosts {
-    /// The MX hosts, in the order in which to try them.
     Explicit(Vec<Mx>),
     /// Without an MX record: the domain itself, if it has an address.
     Implicit,

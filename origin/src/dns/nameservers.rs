@@ -172,7 +172,6 @@ fn pass_over(nameserver: &Arc<Nameserver>) {
     });
 }
 
-/// A nameserver, real or simulated, that answers questions.
 pub trait Ask: Send + Sync {
     fn lookup(&self, name: Name, kind: RecordType) -> BoxFuture<'_, Result<Lookup, NetError>>;
 }
@@ -193,7 +192,6 @@ struct Nameserver {
     metrics: DnsMetrics,
     /// Time from which the nameserver is tried first again; set if another nameserver had to answer in its place.
     due: Mutex<Option<Instant>>,
-    /// True while the root is being queried.
     verifying: AtomicBool,
 }
 

@@ -28,12 +28,10 @@ const SILENCE: Duration = Duration::from_secs(10);
 const INTERVAL: Duration = Duration::from_secs(3);
 const SILENT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The nameservers as they answer for the root.
 pub struct Root {
     /// Resolvers that the probes don't use: ten thousand questions about dead domains hold up none about the root.
     nameservers: Vec<Arc<dyn Ask>>,
     timeout: Duration,
-    /// The last answer; `None` before the first.
     heard: Mutex<Option<Instant>>,
     silent: AtomicBool,
 }
@@ -49,7 +47,6 @@ impl Root {
         self.silent.load(Ordering::Relaxed)
     }
 
-    /// Asks all nameservers, until one answers.
     pub async fn answers(&self) -> bool {
         let mut questions: FuturesUnordered<_> =
             self.nameservers.iter().map(|nameserver| self.is_answered_by(&**nameserver)).collect();

@@ -18,7 +18,6 @@ type Asking<V> = Pin<Box<dyn Future<Output = V> + Send>>;
 /// last one.
 pub type Flight<V> = Shared<Asking<V>>;
 
-/// The queries in progress, by key.
 pub struct SingleFlight<V: Clone>(Arc<Flights<V>>);
 
 struct Flights<V: Clone>(Mutex<HashMap<Arc<str>, Entry<V>>>);

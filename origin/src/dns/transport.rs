@@ -57,7 +57,6 @@ impl RuntimeProvider for Transport {
     }
 }
 
-/// A socket for one query to one nameserver.
 pub(super) struct ConnectedSocket {
     socket: UdpSocket,
     nameserver: SocketAddr,

@@ -30,7 +30,6 @@ pub(super) async fn blocklists(dns: &Dns, config: &Config, address: IpAddr) -> V
     findings
 }
 
-/// Reason why a blocklist's answer can't be used.
 struct Worthless {
     why: &'static str,
     advice: &'static str,

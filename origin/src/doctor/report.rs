@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
-/// State of one item, from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
@@ -16,7 +15,6 @@ pub enum Health {
     Wrong,
 }
 
-/// Result of one examination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Fixed name of the examination: `port_25`, `helo_name`, …

@@ -17,9 +17,7 @@ pub(super) enum Spf {
     SoftFail,
     Neutral,
     NoRecord,
-    /// The record is invalid, with the reason.
     Broken(String),
-    /// The result is unknown, with the reason.
     Unknown(String),
 }
 

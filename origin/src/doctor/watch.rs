@@ -19,7 +19,6 @@ pub const ROUND_INTERVAL: Duration = Duration::from_secs(600);
 /// Rounds that must agree, because a single round's result may be a nameserver's mistake.
 const ROUNDS: u32 = 2;
 
-/// The current findings, each with the number of rounds that found it.
 #[derive(Debug, Default)]
 pub struct Watch(Mutex<BTreeMap<Subject, FindingState>>);
 

@@ -96,7 +96,6 @@ impl Body for Counted {
     }
 }
 
-/// A stream whose reads fail when the next header is late.
 pub(super) struct Limited<S> {
     io: S,
     connection: Connection,

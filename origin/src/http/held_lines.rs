@@ -21,12 +21,9 @@ pub(super) struct HeldLine {
 
 #[derive(Default)]
 pub(super) struct DomainLines {
-    /// Number of lines that aren't answered yet.
     open: usize,
     pub held: Vec<HeldLine>,
-    /// Accepted addresses, held or not, each with its host.
     pub accepted: Vec<(Question, String)>,
-    /// Time of the last refusal that the rules can't decide.
     pub refused_at: Option<Instant>,
 }
 

@@ -92,7 +92,6 @@ impl Stranger {
         self.strangers.0.lock().remove(self.network, self.number);
     }
 
-    /// Completes when another connection has taken this one's place.
     pub(super) async fn closed(&self) {
         self.closed.notified().await;
     }

@@ -41,7 +41,6 @@ pub struct NameList {
 pub struct OperatorList {
     #[serde(flatten)]
     pub header: Header,
-    /// Operators' names, each with its domains.
     pub operators: BTreeMap<String, Vec<String>>,
 }
 
@@ -49,7 +48,6 @@ pub struct OperatorList {
 pub struct CountedList {
     #[serde(flatten)]
     pub header: Header,
-    /// Mail servers, each with its number of listed domains.
     pub domains: BTreeMap<String, u32>,
 }
 
@@ -57,7 +55,6 @@ pub struct CountedList {
 pub struct MeaningList {
     #[serde(flatten)]
     pub header: Header,
-    /// Misspelt domains, each with the intended domain.
     pub meant: BTreeMap<String, String>,
 }
 

@@ -24,7 +24,6 @@ impl MailRoute {
         }
     }
 
-    /// Updates `accepts_mail` from the probe's verdict.
     #[must_use]
     pub fn after(self, verdict: &Verdict) -> Self {
         let confidence =

@@ -44,7 +44,6 @@ pub(super) struct Client {
     pub(super) memory: HostMemory,
     pub(super) stops: Stops,
     pub(super) sessions: SessionMetrics,
-    /// Control recipients being checked, by domain and host.
     pub(super) controls: SingleFlight<CatchAll>,
     unix_now: Clock,
     /// MAC of which a domain's invented name of the day is made.

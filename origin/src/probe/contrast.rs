@@ -41,7 +41,6 @@ const ROWS: [[&str; 5]; 6] = [
 /// Fewest people whom a host accepted in a batch: a list of exempt recipients often has one.
 const NEIGHBOURS_MIN: usize = 2;
 
-/// A host's answers about a domain in one batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence {
     pub invented: Invented,

@@ -20,7 +20,6 @@ use crate::dns::single_flight::Flight;
 /// Time limit of the control recipient's reply, which servers may delay by some seconds. No caller waits that long.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The meaning of the control recipient's reply for the host.
 #[derive(Clone, Copy)]
 enum Heard {
     Known(CatchAll),

@@ -37,7 +37,6 @@ pub(super) struct Offers {
     pub greeting: Greeting,
 }
 
-/// Result of the control recipient for a domain at a host.
 #[derive(Debug, Clone, Copy)]
 struct Habit {
     catch_all: CatchAll,

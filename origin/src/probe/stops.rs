@@ -20,7 +20,6 @@ const OPERATORS_REFUSALS: u8 = 3;
 /// Maximum number of places remembered, of about 60 bytes each.
 const MAX_PLACES: usize = 20_000;
 
-/// An operator's hosts, or one machine of no known operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Operator(OperatorId),
@@ -74,7 +73,6 @@ impl Stops {
         records.insert(self.key(place), Record { answered: now, refusals: 0, stop: None });
     }
 
-    /// True if a recipient was answered about within a day.
     pub(super) fn has_spoken(&self, place: Place) -> bool {
         let record = self.records.lock().get(&self.key(place)).copied();
         record.is_some_and(|record| record.answered.elapsed() < LATELY)

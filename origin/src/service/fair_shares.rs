@@ -29,7 +29,6 @@ pub struct FairShares {
 #[derive(Default)]
 struct Taken {
     counts: Mutex<Counts>,
-    /// A unit has ended.
     ended: Notify,
 }
 

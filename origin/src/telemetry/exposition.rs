@@ -12,7 +12,6 @@ pub enum Exposition {
 }
 
 impl Exposition {
-    /// The format for a client with this `Accept` header.
     pub fn accepted_by(accept: &str) -> Self {
         let open_metrics = accept.split(',').any(|range| {
             let mut parts = range.split(';').map(str::trim);

@@ -9,7 +9,6 @@ use tracing_subscriber::{
     Registry, filter::Targets, layer::SubscriberExt as _, reload, util::SubscriberInitExt as _,
 };
 
-/// The minimum log level, which can be changed.
 #[derive(Debug, Clone)]
 pub struct Level(reload::Handle<Targets, Registry>);
 
@@ -26,7 +25,6 @@ const MAX_WAITING: usize = 1_024;
 
 static DROPPED_LINES: OnceLock<ErrorCounter> = OnceLock::new();
 
-/// The number of lines dropped because the log's reader was too slow.
 pub fn dropped_lines() -> u64 {
     DROPPED_LINES.get().map_or(0, |counter| counter.dropped_lines() as u64)
 }

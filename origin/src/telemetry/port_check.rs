@@ -74,7 +74,6 @@ impl PortCheck {
         self.identity.store(identity);
     }
 
-    /// Records that a mail server has sent its banner on port 25.
     pub fn banner_seen(&self) {
         if !self.servers.is_empty() {
             self.record(true);

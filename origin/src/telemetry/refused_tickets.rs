@@ -12,7 +12,6 @@ use tokio::time::Instant;
 /// Strangers send requests, too: one line of the log in this time is enough.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Reason why a token isn't a ticket of now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     /// There is no token, or it isn't one of an edge's.
@@ -55,7 +54,6 @@ fn part<T: DeserializeOwned>(part: Option<&str>) -> Option<T> {
 }
 
 impl Refused {
-    /// The reason for a token that [`Ticket::open`] refuses at `now` (Unix seconds).
     pub fn of(keys: &KeyRing, token: &str, now: u64) -> Self {
         let mut parts = token.split('.');
         let header = part::<TicketHeader>(parts.next());

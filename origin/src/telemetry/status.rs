@@ -27,9 +27,7 @@ pub struct AddressFinding {
     pub check: &'static str,
     pub about: String,
     pub advice: String,
-    /// Unix time since which the finding is known.
     pub since: u64,
-    /// The source address that the finding is about.
     #[serde(skip)]
     pub source: Option<String>,
 }
@@ -41,7 +39,6 @@ pub struct SourceStatus {
     pub class: String,
     /// `in_use`, `new`, `blocklisted`, `unwelcome` or `resting`.
     pub state: String,
-    /// Unix time since which this is the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -48,7 +48,6 @@ pub struct Finding {
     pub reason: Reason,
     /// Seconds to wait after greylisting; `None` otherwise.
     pub retry_after: Option<u32>,
-    /// How the server treats us, according to the reply.
     pub reception: Reception,
     pub rule: Option<&'static str>,
     /// The refusal demands TLS; meaningless unless STARTTLS was offered.

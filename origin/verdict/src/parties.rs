@@ -10,7 +10,6 @@ pub struct Parties<'a> {
     pub recipient: &'a str,
     /// Our reverse-path: empty for the null sender, `None` if it isn't known.
     pub sender: Option<&'a str>,
-    /// Our HELO names, current and former.
     pub helo_names: Vec<&'a str>,
 }
 
@@ -55,7 +54,6 @@ impl Parties<'_> {
             .any(|name| quotations(text, &name).next().is_some())
     }
 
-    /// `text`, in lower case, without the recipient's local part.
     pub(crate) fn without_recipient(&self, text: &str) -> String {
         let recipient = self.recipient.to_lowercase();
         let local_part = recipient.rsplit_once('@').map_or("", |(local_part, _)| local_part);

@@ -50,7 +50,6 @@ pub(super) struct Said {
     pub text: String,
     /// Folded words without punctuation; IP addresses and ends of sentences are marked.
     pub words: String,
-    /// The text named a blocklist's site, as a host or in a URL.
     pub names_blocklist: bool,
 }
 

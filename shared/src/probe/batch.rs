@@ -9,7 +9,6 @@ use crate::Address;
 /// a minute.
 pub const WITHIN_HEADER: &str = "x-within-ms";
 
-/// Maximum number of addresses per batch.
 pub const MAX_BATCH: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

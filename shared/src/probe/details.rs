@@ -44,7 +44,6 @@ names! { Confidence:
     None = "none",
 }
 
-/// The verdict about an address, in one word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deliverability {
@@ -70,7 +69,6 @@ pub struct Traits {
     pub role_account: bool,
     /// The domain belongs to a mailbox provider, whether it is free or not.
     pub free_provider: bool,
-    /// The domain that was probably meant, if the given domain looks misspelt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_domain: Option<String>,
 }

@@ -13,9 +13,7 @@ use crate::names::names;
 pub enum DomainKind {
     /// Anybody, or any customer of a network provider, can have a mailbox at the domain.
     Provider,
-    /// Forwards to a real mailbox.
     Relay,
-    /// Provides disposable mailboxes.
     Disposable,
     Parked,
     /// Receives mail at its own servers, or at those of an operator for businesses.
@@ -34,7 +32,6 @@ names! { DomainKind:
     Unknown = "unknown",
 }
 
-/// Source of a fact about a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceSource {

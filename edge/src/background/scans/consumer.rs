@@ -30,7 +30,6 @@ use crate::{
     store::scans,
 };
 
-/// Instruction to the queue about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     Acknowledge,
@@ -65,7 +64,6 @@ struct ConsumerLine<'a> {
     expenses: Expenses,
 }
 
-/// Works on a message and writes its log line.
 pub async fn consume(app: &App, text: Option<&str>) -> Disposition {
     // Only the Worker writes to this queue, and retrying can't make a message readable.
     let Some(message) = text.and_then(ScanMessage::parse) else {
@@ -209,7 +207,6 @@ fn round_position<'a>(account: &'a str, position: &'a MessagePosition) -> scans:
     scans::RoundPosition { account, scan, part: *part, slot: *slot, round: *round }
 }
 
-/// Queues the round again after `delay` seconds.
 async fn again(
     app: &App,
     message: &ScanMessage,

@@ -21,7 +21,6 @@ pub struct WaitingAddress {
     pub address: Address,
     #[serde(rename = "p")]
     pub positions: Vec<u16>,
-    /// Number of replies from its server so far.
     #[serde(rename = "t", default)]
     pub tries: u8,
     #[serde(rename = "d", default)]

@@ -7,7 +7,6 @@ use super::{LIFETIME_S, message::ScanMessage};
 /// drops a message after 100 attempts, which take more than twelve hours (docs/security.md, B11).
 const DELAY_MIN_S: u64 = 30;
 const DELAY_MAX_S: u64 = 900;
-/// The delay is the message's age divided by this number.
 const AGE_DIVISOR: u64 = 8;
 
 /// Seconds until a message sent at `sent_at` (Unix seconds) is redelivered. The delay ends no later than the scan's

@@ -16,7 +16,6 @@ const BYTES_MAX: usize = 64_000;
 /// Bytes of an address beyond its own text.
 const ADDRESS_OVERHEAD_BYTES: usize = 24;
 
-/// A part's addresses, split into messages, and the malformed ones with their positions.
 #[derive(Debug)]
 pub struct Slots {
     pub slots: Vec<Vec<WaitingAddress>>,

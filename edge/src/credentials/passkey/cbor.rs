@@ -8,7 +8,6 @@ const DEPTH_MAX: u8 = 4;
 pub struct CborReader<'a>(pub &'a [u8]);
 
 impl<'a> CborReader<'a> {
-    /// Major type and argument of the next item.
     fn head(&mut self) -> Option<(u8, u64)> {
         let (first, rest) = self.0.split_first()?;
         let (major, short) = (first >> 5, first & 31);

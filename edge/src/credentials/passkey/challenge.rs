@@ -21,7 +21,6 @@ pub enum ChallengePurpose {
 }
 
 impl ChallengePurpose {
-    /// A new challenge, issued now, in base64url.
     pub fn challenge(self, keys: &KeyRing, now: u64, random: [u8; RANDOM_BYTES]) -> String {
         let head = [&now.to_be_bytes()[..], &random].concat();
         let mut mac = keys.signing_mac();

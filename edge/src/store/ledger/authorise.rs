@@ -20,7 +20,6 @@ pub(in crate::store) const IS_OVER: &str =
 pub(super) const SESSION_WORKS: &str =
     "EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id)";
 
-/// Requires that the caller acts for account `a`.
 pub(in crate::store) const AUTHORISE: &str = concat!(
     "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
      WHEN 'key' THEN a.key_active = 1 AND EXISTS (SELECT 1 FROM keys k WHERE ",

@@ -18,7 +18,6 @@ pub(crate) struct Queue<W> {
     interactive: Shares<W>,
     batch: Shares<W>,
     granted: usize,
-    /// See [`crate::settings::Pace`].
     batch_turn: usize,
 }
 

@@ -78,7 +78,6 @@ impl<S> Here<S> {
         None
     }
 
-    /// The result is the number of sessions that were closed.
     pub(crate) fn close_idle(&mut self, ends: impl Fn(&IdleSession<S>) -> bool) -> usize {
         let ending: Vec<_> = self.idle.extract_if(.., |idle| ends(idle)).collect();
         let count = ending.len();

@@ -26,7 +26,6 @@ const SLOW_TIME_MIN: Duration = Duration::from_millis(7_500);
 const MAX_MACHINES_V6: usize = 16;
 
 pub(crate) enum Room {
-    /// An idle session that can be used, by index.
     Idle(usize),
     Open,
 }
@@ -249,7 +248,6 @@ impl<S> Here<S> {
         Grant { id, meter: key, cut, idle }
     }
 
-    /// Index of a session for the check, if `may_use` allows the session's meter.
     pub(super) fn fitting_idle(
         &self,
         want: &Want,
@@ -303,7 +301,6 @@ impl<S> Here<S> {
         Some(next)
     }
 
-    /// Total time in seconds for which the path's sessions have been in use.
     pub(super) fn age_s(&self, path: &[Key], now: Instant) -> f64 {
         let own = self.uses.values().filter(|it| it.party.path().starts_with(path));
         own.map(|it| now.saturating_duration_since(it.since).as_secs_f64()).sum()

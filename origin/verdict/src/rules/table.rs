@@ -26,7 +26,6 @@ impl Enhanced {
 pub(crate) struct Rule {
     pub name: &'static str,
     stage: Option<Stage>,
-    /// First digits of the code.
     classes: &'static [u16],
     codes: &'static [u16],
     enhanced: &'static [Enhanced],

@@ -26,7 +26,6 @@ use crate::{
 };
 
 const ADDRESS_WIDTH: usize = 36;
-/// Interval at which an idle worker looks for other workers' failures.
 const LOOK: Duration = Duration::from_millis(50);
 
 type Question = (usize, Result<Entry, Failure>);

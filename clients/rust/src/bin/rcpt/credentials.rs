@@ -37,7 +37,6 @@ struct SerialisedCredentials<'a> {
     api_key: &'a str,
 }
 
-/// A client with the key from `RCPT_API_KEY`, or else with the stored key.
 pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
     let credentials = stored_credentials()?;
     let builder = builder(service, credentials.as_ref(), timeout)?;

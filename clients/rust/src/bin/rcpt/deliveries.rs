@@ -42,7 +42,6 @@ impl Receiver {
         Ok(Self { agent: config.build().into(), url: url.to_owned(), secret: secret()? })
     }
 
-    /// Sends an event once and returns the response's status.
     pub fn deliver(&self, id: &str, body: &str, now: SystemTime) -> Result<u16, Failure> {
         let seconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let signature = sign_webhook(id, seconds, body.as_bytes(), &self.secret)

@@ -72,7 +72,6 @@ impl Failure {
         &self.message
     }
 
-    /// Prints the message to standard error and returns the code.
     pub fn report(&self) -> ExitCode {
         if self.kind != Kind::Closed {
             anstream::eprintln!("rcpt: {}", self.message);

@@ -11,7 +11,6 @@ const LINE_BYTES_MAX: u64 = 64 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// Line of standard input, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// The argument as it is, or the line without blanks around it.
@@ -29,7 +28,6 @@ pub fn entries(arguments: &[String]) -> impl Iterator<Item = Result<Entry, Failu
     })
 }
 
-/// Iterator over the trimmed lines, without the empty ones.
 struct Lines<R> {
     from: R,
     number: usize,

@@ -9,7 +9,6 @@ const EXIT_CODE: i32 = 130;
 static SENTENCE: Mutex<String> = Mutex::new(String::new());
 static HANDLER: Once = Once::new();
 
-/// Makes Ctrl-C print this sentence and end the command.
 pub fn say(sentence: String) {
     *SENTENCE.lock() = sentence;
     HANDLER.call_once(|| {

@@ -18,9 +18,7 @@ use crate::{
     output::print,
 };
 
-/// Pause between two requests for events.
 const LOOK: Duration = Duration::from_secs(2);
-/// Pause after a request has failed.
 const LONGER: Duration = Duration::from_secs(15);
 
 pub fn run(service: &Service, args: &Listen) -> Result<RunExit, Failure> {

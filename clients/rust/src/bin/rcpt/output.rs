@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::{args::Format, failure::Failure, input::Entry};
 
-/// The service's response about one address.
 #[derive(Debug)]
 pub enum Outcome {
     Verdict(Box<Validation>),
@@ -145,7 +144,6 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// Writes a text and a line break to standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut to = io::stdout().lock();
     let result = writeln!(to, "{text}").and_then(|()| to.flush());

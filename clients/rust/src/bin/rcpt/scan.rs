@@ -34,9 +34,7 @@ use verdicts::Verdicts;
 
 /// Time limit of a request; after a longer outage, the next run continues.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// First pause between two requests for a scan's state; pauses grow.
 const LOOK: Duration = Duration::from_millis(500);
-/// Longest pause between two such requests.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 
 const GOES_ON: &str = "Run the same command again to continue.";
@@ -121,7 +119,6 @@ fn unreadable(file: &Path, error: &io::Error) -> Failure {
     Failure::new(Kind::Input, format!("{} can't be read: {why}.", file.display()))
 }
 
-/// The copy is written completely or not at all.
 fn write(copy: &[u8], output: &Path) -> Result<(), Failure> {
     let full =
         |error: &io::Error| Failure::of_output(output.display(), error).and("Nothing is lost.");
@@ -226,7 +223,6 @@ fn awaited(
     Ok(verdicts)
 }
 
-/// Message for Ctrl-C: where the scan is running, and how to stop it.
 fn goes_on(id: &str, journal_path: Option<&Path>) -> String {
     let again = match journal_path {
         Some(_) => "The same command fetches its verdicts",
@@ -293,7 +289,6 @@ fn wait(
     Err(Failure::new(Kind::Journal, message))
 }
 
-/// Removes the journal if a retry can't succeed.
 fn not_started(error: Error, list: &List, journal_path: Option<&Path>) -> Failure {
     // `too_many_scans`: the scan can start when another scan ends.
     let is_momentary = error.is_transient() || error.code() == Some("too_many_scans");

@@ -12,7 +12,6 @@ use crate::{
     scan,
 };
 
-/// Error codes for keys that may not read the quota.
 const LIMITED: [&str; 2] = ["missing_right", "test_key"];
 
 pub fn run(service: &Service, args: &SignIn) -> Result<RunExit, Failure> {

@@ -50,7 +50,6 @@ impl Journal {
         })
     }
 
-    /// Of a scan that was sent before.
     pub fn of_scan(list: &List, url: &str, scan: &str) -> Self {
         Self { scan: Some(scan.to_owned()), ..Self::new(list, url, String::new()) }
     }
@@ -77,7 +76,6 @@ impl Journal {
         Err(Failure::new(Kind::Journal, message))
     }
 
-    /// Writes the journal; without a path, nothing is stored.
     pub fn write(&self, path: Option<&Path>) -> Result<(), Failure> {
         let Some(path) = path else { return Ok(()) };
         let write = || -> io::Result<()> {

@@ -12,7 +12,6 @@ use crate::{
 #[derive(Debug)]
 pub struct List {
     pub read: rcpt_lists::List,
-    /// The bytes of an xlsx, which is written again.
     pub book: Option<Vec<u8>>,
     /// Each address once, unless repeats are wanted; the index is its position.
     pub plan: Plan,

@@ -9,7 +9,6 @@ use crate::{credentials, deliveries, failure::Failure};
 /// The service removes results a week after the end of a scan, which lasts at most a day.
 const KEPT: Duration = Duration::from_secs(9 * 24 * 60 * 60);
 
-/// A scan's tags, by position.
 #[derive(Debug)]
 pub struct Tags {
     pub tags: Vec<u8>,
@@ -25,7 +24,6 @@ pub fn keep(scan: &str, plan: &Plan, case_matters: bool) -> Result<(), Failure> 
     credentials::write_private(&file, &bytes)
 }
 
-/// The tags of a scan, unless they are gone.
 pub fn recall(scan: &str) -> Option<Tags> {
     remove_old();
     let bytes = fs::read(file(scan)?).ok()?;
