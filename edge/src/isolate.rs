@@ -39,7 +39,6 @@ impl<K: Eq + Hash, V> Map<K, V> {
         self.lock().get(key).filter(|(_, until)| now < *until).map(|(value, _)| value.clone())
     }
 
-    /// Calls `change` with the key's value, unless it has expired at `now`, and stores what `change` leaves.
     pub fn update<R>(&self, key: K, now: u64, change: impl FnOnce(&mut Slot<V>) -> R) -> R {
         let mut entries = self.lock();
         let mut slot = entries.remove(&key).filter(|(_, until)| now < *until);

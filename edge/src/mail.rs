@@ -220,7 +220,6 @@ pub fn deleted(portal_url: &str, event: &AccountEvent) -> Mail {
         .button("Create a new account", format!("{portal_url}/register"))
 }
 
-/// About the account's current plan, which ends at `until` (Unix seconds) if it is set.
 pub fn plan_changed(portal_url: &str, plan: &str, until: Option<i64>) -> Mail {
     let end = until.and_then(format_time).map(|end| format!(", until {end}")).unwrap_or_default();
     Mail::new("Your plan has changed", portal_url)

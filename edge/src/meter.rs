@@ -30,7 +30,6 @@ pub struct Meter {
     kv: Gauge,
     origin: Gauge,
     queue: Gauge,
-    /// Limits of a scheduled run; `None` for a request or a message of the queue.
     run: Option<RunLimits>,
     party: Mutex<Party>,
 }
@@ -41,7 +40,6 @@ pub struct Meter {
 pub struct Party {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// Keyed hash of the client's network, for requests without credentials or with a password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,10 +59,8 @@ pub struct RunLimits {
 }
 
 impl RunLimits {
-    /// Milliseconds without a response after which a database isn't used again in this run.
     pub const PATIENCE_MS: u64 = 10_000;
 
-    /// Subtracts statements for this database from those left; the error says for the log why none may run.
     pub fn take(&self, database: u8, statements: usize) -> Result<(), &'static str> {
         if self.hung().contains(&database) {
             return Err("it hung earlier in this run");
@@ -112,7 +108,6 @@ pub enum Part {
     Queue,
 }
 
-/// The costs in the log line: round trips, and milliseconds of the Worker's clock.
 #[derive(Debug, Serialize)]
 pub struct Expenses {
     pub d1_trips: u32,

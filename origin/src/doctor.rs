@@ -43,7 +43,6 @@ pub async fn examine(state: &State) -> Report {
     Report(findings)
 }
 
-/// Examines the nameservers' answers and the reputation of our addresses, with DNS queries only.
 pub async fn examine_addresses(state: &State) -> Vec<Finding> {
     let (ours, mut findings) = addresses(state).await;
     findings.extend(network::honesty(state.prober.dns()).await);

@@ -37,6 +37,5 @@ pub use status::Status;
 pub use ticket::{FREE, Tenant, Ticket};
 pub use typo::closest_domain;
 
-/// Version of the messages between edge and origin (CHANGELOG.md): each side also supports the
-/// previous version.
+/// Version of the messages between edge and origin (CHANGELOG.md): each side also supports the previous one.
 pub const WIRE_FORMAT: u32 = 1;

@@ -51,7 +51,6 @@ pub fn parts(text: &str) -> Result<Parts<'_>, FormMistake> {
     }
 }
 
-/// Positions in bytes of angle brackets outside quoted strings. An unclosed quote quotes nothing.
 fn brackets(input: &str) -> Vec<(usize, char)> {
     let mut outside = Vec::new();
     let mut in_open_quote = Vec::new();

@@ -36,7 +36,6 @@ names! { Status:
 }
 
 impl Status {
-    /// True if a result with this status is charged to the allowance (docs/api.md, Allowances).
     #[must_use]
     pub const fn counts(self) -> bool {
         !matches!(self, Self::FatalException)

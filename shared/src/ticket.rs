@@ -118,7 +118,6 @@ impl Ticket {
         if ticket.is_for(body) { Ok(ticket) } else { Err(InvalidToken) }
     }
 
-    /// Name under which the tenant's requests are counted: all free accounts share one name.
     pub fn counted_as(&self) -> Option<&str> {
         let name = self.tenant.as_deref()?;
         Some(if self.paying { name } else { FREE })

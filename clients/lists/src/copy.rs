@@ -93,7 +93,6 @@ impl List {
         to
     }
 
-    /// The rows of a copy that a row of the file becomes: none if it isn't selected.
     pub(crate) fn written(&self, row: usize, plan: &Plan, part: &Part<'_>) -> Vec<Written> {
         let Some(planned) = plan.rows.get(row) else { return Vec::new() };
         let is_wanted = |positions: &[u32], verdict| (part.only)(positions, verdict);
@@ -111,7 +110,6 @@ impl List {
         written.then_some(Written { columns, alone: None }).into_iter().collect()
     }
 
-    /// Writes the copy of a workbook that this list was read from: an xlsx again; `None` for one of another kind.
     #[cfg(not(target_arch = "wasm32"))]
     #[must_use]
     pub fn workbook_copy(&self, book: &[u8], plan: &Plan, part: &Part<'_>) -> Option<Vec<u8>> {
@@ -123,7 +121,6 @@ impl List {
         rcpt_workbooks::copy(book, &additions).ok()
     }
 
-    /// The cells of our columns in a copy of a workbook's sheet, by row, and the rows that are left out.
     #[must_use]
     pub fn sheet_copy(&self, plan: &Plan, part: &Part<'_>) -> SheetCopy {
         let index = |column: usize| u32::try_from(column).unwrap_or(u32::MAX);

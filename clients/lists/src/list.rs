@@ -233,7 +233,6 @@ impl List {
         &self.encoding
     }
 
-    /// The names of a workbook's sheets, and the index of the one that was read.
     #[must_use]
     pub fn sheets(&self) -> Option<(&[String], usize)> {
         self.workbook.as_ref().map(|book| (book.sheets.as_slice(), book.sheet))
@@ -351,7 +350,6 @@ impl List {
         self.source.into_bytes()
     }
 
-    /// The lines of the file that belong to each row or notice, in order.
     #[doc(hidden)]
     pub fn lines(&self) -> impl Iterator<Item = Range<u32>> {
         self.items.iter().map(|item| item.row.line..item.row.line + item.row.lines)

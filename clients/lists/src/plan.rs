@@ -26,7 +26,6 @@ impl Default for Repeats {
 
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The address of each position, as in the file's first row that has it.
     pub addresses: Vec<String>,
     pub first_rows: Vec<u32>,
     pub rows: Vec<RowPlan>,
@@ -91,7 +90,6 @@ impl Plan {
         self.addresses.get(place).map_or("", String::as_str)
     }
 
-    /// The address that was probably meant by that of a position, which has this reason.
     #[must_use]
     pub fn meant(&self, position: u32, reason: &str) -> Option<String> {
         typing::meant(self.address(position), reason)

@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-/// The form of most rows: what a row that follows an open quote is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub width: usize,

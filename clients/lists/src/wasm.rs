@@ -34,7 +34,6 @@ pub fn read_sheet(
     Ok(ReadList { list, plan: Plan::default() })
 }
 
-/// The sentence about a workbook that can't be read, by the other module's word.
 #[wasm_bindgen]
 pub fn unreadable(word: &str) -> String {
     printed(&match word.split_once('\n') {
@@ -206,7 +205,6 @@ impl ReadList {
         self.list.copy(&self.plan, &Part { answer: &answer, only: &only, split })
     }
 
-    /// The additions to a workbook's sheet, for the other module; with the arguments of [`ReadList::copy`].
     #[wasm_bindgen(js_name = sheetCopy)]
     pub fn sheet_copy(
         &self,

@@ -201,9 +201,6 @@ impl Client {
     }
 
     /// Signs in with the password. `code` is needed if the service returned `totp_required`.
-    ///
-    /// # Errors
-    /// [`Error::Unauthorised`] with a code; see also [`Error`].
     pub fn sign_in(
         &self,
         email: &str,

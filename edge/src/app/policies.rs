@@ -10,10 +10,8 @@ use crate::{
 };
 
 const FRESH_MS: u64 = 10_000;
-/// Largest number of remembered policies: each has at most 400 domains of 253 bytes, 100 KB.
 const POLICIES_MAX: usize = 200;
 
-/// The reader of a policy. A caller's reading also says that its credential was valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PolicyReader {
     Caller(Caller),
@@ -29,10 +27,8 @@ impl PolicyReader {
     }
 }
 
-/// A policy as it was read; `None` for a hook whose account isn't confirmed or no longer exists.
 type Read = Option<Arc<StoredPolicy>>;
 
-/// The policies by reader, each with the time of its reading in milliseconds of the Worker's clock.
 #[derive(Debug)]
 pub struct Policies(Map<PolicyReader, (u64, Read)>);
 
@@ -57,7 +53,6 @@ impl Policies {
         self.0.insert(reader, (now_ms, read), FOREVER, now_ms);
     }
 
-    /// Forgets the account's policy, after a change of the policy or a refused credential.
     pub fn forget(&self, account: AccountId) {
         self.0.remove_all(|reader| reader.account() == account);
     }

@@ -15,7 +15,6 @@ use crate::{
 
 const CHANGES_MAX: u64 = 50;
 
-/// Continues the changes of a database that are due, and once more makes the directory equal a day after each.
 pub async fn finish(app: &App, database: &Database) -> Result<(), Error> {
     for change in email_changes::claim(database, CHANGES_MAX).await? {
         if let Err(error) = advance(app, database, change).await {

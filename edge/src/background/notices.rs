@@ -94,7 +94,6 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
     Ok((!scans.is_empty()).then(|| mail::scans_ended(portal_url, &scans, ended_scans)))
 }
 
-/// The token that stops the change that a notice tells of; `None` if it isn't of a change, or the change is closed.
 async fn stop_token(
     app: &App,
     database: &Database,

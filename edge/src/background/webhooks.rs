@@ -71,7 +71,6 @@ async fn deliver(app: &App, database: &Database, due: &DueDelivery) {
     }
 }
 
-/// Where an account's events go, and the names of the secrets that sign them; the previous one may be empty.
 pub struct Endpoint<'a> {
     pub account: AccountId,
     pub url: &'a str,

@@ -8,7 +8,6 @@ use worker::{
 
 #[wasm_bindgen(module = "/src/cf/glue.js")]
 extern "C" {
-    /// The method, the URL and the values of these headers as JSON, with `null` for missing ones.
     #[wasm_bindgen(js_name = headOf)]
     pub fn head_of(request: &Request, names: &str) -> String;
 
@@ -16,7 +15,6 @@ extern "C" {
     #[wasm_bindgen(catch)]
     pub fn answer(body: Option<&str>, init: &str) -> Result<Response, JsValue>;
 
-    /// Promise of the request's body, truncated after `limit + 1` bytes; the rest is read and dropped.
     #[wasm_bindgen(js_name = bodyOf)]
     pub fn body_of(request: &Request, limit: usize) -> Promise;
 
@@ -24,7 +22,6 @@ extern "C" {
     #[wasm_bindgen(js_name = textOf)]
     pub(super) fn text_of(cache: &Cache, url: &str, patience: u32) -> Promise;
 
-    /// Promise of the JSON text of the prepared statements' results; the parameters are JSON too.
     pub(super) fn ask(database: &JsValue, statements: &Array, params: &str) -> Promise;
 
     /// Promise of whether a rate limit binding admits a request.

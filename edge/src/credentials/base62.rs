@@ -17,7 +17,6 @@ pub fn push(text: &mut String, mut value: u128, width: usize) {
     }));
 }
 
-/// Parses base62 digits; `None` for any other character, and for numbers above 128 bits.
 pub fn parse(text: &str) -> Option<u128> {
     text.bytes().try_fold(0_u128, |value, byte| {
         let digit = match byte {

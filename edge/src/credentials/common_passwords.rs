@@ -9,7 +9,6 @@ use sha2::{Digest as _, Sha256};
 #[derive(Debug, Clone, Copy)]
 pub struct CommonPasswords<'a>(&'a [u8]);
 
-/// The eight bit positions in a filter of `bytes` bytes. The text must be in lower case.
 fn positions(text: &str, bytes: usize) -> Vec<usize> {
     let digest: [u8; 32] = Sha256::digest(text).into();
     let (words, _) = digest.as_chunks();

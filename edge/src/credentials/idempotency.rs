@@ -13,8 +13,6 @@ use crate::{account::AccountId, error::Error};
 
 #[derive(Debug)]
 pub struct Idempotent {
-    /// Hashes of the key under each live secret, the signing secret's first; equal if there is only
-    /// one secret.
     names: [String; 2],
     /// Hashes over the key and the request, in the same order of secrets.
     requests: [String; 2],

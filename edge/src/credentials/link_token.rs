@@ -4,7 +4,6 @@ use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
 use sha2::Sha256;
 
-/// The use of a link. A token for one use is none for another.
 #[derive(Debug, Clone, Copy)]
 pub enum LinkUse {
     /// Opts a mailbox, named by its keyed hash, out of emails that other people cause.
@@ -19,7 +18,6 @@ pub fn of(secrets: &KeyRing, link: LinkUse, named: &str) -> String {
     format!("{named}.{}", hex::encode(mac))
 }
 
-/// The text that a token names, which was made for this use under any live secret.
 pub fn named<'t>(secrets: &KeyRing, link: LinkUse, token: &'t str) -> Option<&'t str> {
     let (named, mac) = token.rsplit_once('.')?;
     let mac = hex::decode(mac).ok()?;

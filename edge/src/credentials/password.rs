@@ -28,7 +28,7 @@ pub const SALT_BYTES: usize = 16;
 #[derive(Debug)]
 pub struct Password {
     normal: SecretString,
-    /// Present if it differs from the normal form. Older releases hashed the text as typed.
+    /// Present if it differs from the normal form.
     typed: Option<SecretString>,
 }
 

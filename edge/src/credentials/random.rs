@@ -3,9 +3,6 @@
 use crate::error::Error;
 
 /// `N` bytes from the runtime's cryptographic generator.
-///
-/// # Errors
-/// [`Error::internal`] when the generator fails.
 pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("random: {error}")))?;
@@ -13,9 +10,6 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
 }
 
 /// A new 128-bit identifier in 32 hexadecimal digits.
-///
-/// # Errors
-/// [`Error::internal`] when the generator fails.
 pub fn identifier() -> Result<String, Error> {
     bytes::<16>().map(hex::encode)
 }

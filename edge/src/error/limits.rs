@@ -76,14 +76,11 @@ impl Error {
         Self { rate_limit: RateLimit::of_checks(ledger, seconds), ..self.after(seconds) }
     }
 
-    /// A check exceeds the plan's concurrent checks, and isn't counted. `now` is in Unix seconds.
     pub fn too_many_in_flight(now: u64) -> Self {
         let error = "Too many email checks of this account are running. Wait for one to end";
         Self::for_a_while(error, TOO_MANY_IN_FLIGHT, now, 1)
     }
 
-    /// An account has sent more checks within a few seconds than any plan needs. The check isn't counted. `now` is in
-    /// Unix seconds.
     pub fn too_many_checks(now: u64, seconds: u64) -> Self {
         let error = "Too many email checks of this account in a short time. Slow down";
         Self::for_a_while(error, THROTTLED, now, seconds)

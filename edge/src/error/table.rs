@@ -91,12 +91,9 @@ errors! {
     invalid_key(detail: impl Display) => S::BAD_REQUEST, "invalid_key", "{detail}";
     too_many_keys() => S::CONFLICT, "too_many_keys",
         "This account has 20 keys besides its own. End one to make another.";
-    /// The passkey is unknown, removed or copied, its signature is wrong, or its challenge was already used or has
-    /// expired.
     passkey_refused() => S::UNAUTHORIZED, "passkey_refused",
         "This passkey didn't work: it's unknown here, or it took longer than five minutes. Try again, or sign in with \
          your password.";
-    /// The authenticator hasn't verified its owner by fingerprint, face or PIN, and there is no second factor instead.
     passkey_unverified() => S::UNAUTHORIZED, "passkey_unverified",
         "Your device didn't check that it's you. Unlock it with a fingerprint, your face or a PIN, or sign in with your \
          password.";
@@ -160,7 +157,6 @@ errors! {
     no_such_scan() => S::NOT_FOUND, "no_such_scan", "There is no such scan.";
     invalid_scan_name() => S::BAD_REQUEST, "invalid_name",
         "The name of a scan has at most 100 characters and no control characters.";
-    /// The body has neither addresses nor their number, or both, or too many addresses.
     invalid_scan(detail: &'static str) => S::BAD_REQUEST, "invalid_scan", "{detail}";
     scan_too_large(size: u32) =>
         S::BAD_REQUEST, "scan_too_large", "A scan of this plan has at most {size} addresses.";
@@ -174,10 +170,8 @@ errors! {
         "This part has {expected} addresses, no more and no fewer.";
     part_conflict() => S::CONFLICT, "part_conflict",
         "This part was sent before with other addresses. Nothing was changed.";
-    /// The part can't be compared: it doesn't exist, or has fewer than two different addresses.
     nothing_to_match() => S::CONFLICT, "nothing_to_match",
         "This part can't be compared: it hasn't been sent, or has fewer than two different addresses.";
-    /// The part's comparisons are used up: the part is neither compared nor accepted again.
     matches_used_up() => S::CONFLICT, "matches_used_up",
         "This part has been compared twenty times. It can't be compared again.";
     scan_ended() => S::CONFLICT, "scan_ended",

@@ -116,7 +116,6 @@ impl ClientNetwork {
         self.hashing_turn(app, Some(attempt)).await
     }
 
-    /// Counts an attempt that costs a password hash, unless the network's throttle or `key`'s rejects it.
     pub async fn attempt(&self, app: &App, key: Key) -> Result<Attempt, Error> {
         let gates = vec![self.gate(app), Gate::new(key, app.config.throttle.account)];
         Attempt::count(app.databases.directory(), gates, clock::now()).await

@@ -26,7 +26,6 @@ impl<S: Sync> FromRequestParts<S> for Continent {
 }
 
 impl Continent {
-    /// An id for a new account with this address, in one of the continent's databases.
     pub fn new_account(&self, app: &Arc<App>, hash: &MailboxHash) -> Result<AccountId, Error> {
         let home = choose(app.config.homes.of(&self.0), hash);
         Ok(AccountId::new(home, random::bytes()?))

@@ -18,7 +18,6 @@ pub const LIST_BODY_BYTES_MAX: usize = 256 * 1024;
 /// §4.5.3.1), nearly doubled to leave room for names.
 const SHORT_LIST_BODY_BYTES_MAX: usize = 48 * 1024;
 
-/// Greatest size, in bytes, of a body sent to this path, which may be a template.
 pub fn limit_of(path: &str) -> usize {
     match path {
         "/v1/validate_emails" => SHORT_LIST_BODY_BYTES_MAX,

@@ -25,7 +25,6 @@ use crate::{
     },
 };
 
-/// An account with the second factors whose codes a reset accepts, the oldest first, and the presented code.
 pub struct ResetFactor {
     account: StoredAccount,
     factors: Vec<KeptFactor>,

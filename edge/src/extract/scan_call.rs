@@ -57,7 +57,6 @@ impl ScanCall {
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// The query's `limit`, or `usual` if it is absent; `None` unless it is from 1 to `most`.
     pub fn limit(&self, usual: u32, most: u32) -> Option<u32> {
         let limit = self.query("limit").map_or(Some(usual), |limit| limit.parse().ok());
         limit.filter(|limit| (1..=most).contains(limit))

@@ -31,7 +31,6 @@ pub struct SecondFactor<'a> {
 /// A correct code, or the fact that none is required. Only the authorised action consumes a code.
 pub struct RightCode {
     pub code: Code,
-    /// The counted attempt, until the action is done; `None` if no code was required.
     pub attempt: Option<Attempt>,
 }
 

@@ -34,7 +34,7 @@ impl HashingTurns {
         Self { every, next: Mutex::default(), permitted_hashes: AtomicU64::new(0), sites }
     }
 
-    /// Waits until this site may hash a password; fails when too many requests of the site, or in total, are waiting.
+    /// Fails when too many requests of the site, or in total, are waiting.
     pub async fn turn(&self, site: &str) -> Result<Turn, Error> {
         self.sites.turn(site).await?;
         let refused = || Error::unavailable("too many passwords to hash");
@@ -57,7 +57,6 @@ impl HashingTurns {
         Ok(Turn::grant())
     }
 
-    /// Milliseconds until the next hash, which is reserved; `None` if the wait is too long.
     fn wait(&self, now: u64) -> Option<u64> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let at = now.max(*next);

@@ -26,14 +26,13 @@ impl Pace {
         Self { interval, burst, buckets: isolate::Map::new(PARTIES_MAX) }
     }
 
-    /// Waits until the party's next request may start; fails when too many are waiting.
+    /// Fails when too many of the party's requests are waiting.
     pub async fn turn(&self, party: &str) -> Result<(), Error> {
         let wait = self.wait(party, clock::now_ms());
         pause(wait.ok_or_else(|| Error::throttled(PATIENCE_MS / 1000))?).await;
         Ok(())
     }
 
-    /// Milliseconds until the counted request may start; `None` if the wait is too long.
     fn wait(&self, party: &str, now: u64) -> Option<u64> {
         self.buckets.update(party.to_owned(), now, |slot| {
             let drained = slot.map_or(now, |((), drained)| drained).saturating_add(self.interval);

@@ -67,8 +67,6 @@ impl Gate {
     }
 }
 
-/// Kind of an attempt, and the party for which attempts are counted. Contains hashes and ids, but
-/// no address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key(String);
 

@@ -130,7 +130,6 @@ async fn give_back(database: &Database, gates: &[Gate], attempt: &str) -> Result
     database.batch(&statements).await.map(drop)
 }
 
-/// An attempt: the name under which it is counted, and the gates that count it.
 pub struct Attempt {
     name: String,
     gates: Vec<Gate>,
@@ -156,7 +155,6 @@ impl Attempt {
         }
     }
 
-    /// Counts an attempt at these gates, one after the other, up to the first that rejects it.
     pub async fn try_count(
         directory: &Database,
         gates: Vec<Gate>,

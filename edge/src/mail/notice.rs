@@ -29,7 +29,6 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// True if the notice tells of a change that a reset can take back.
     pub const fn is_of_change(self) -> bool {
         matches!(
             self,

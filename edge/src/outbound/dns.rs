@@ -9,7 +9,6 @@ use crate::cf::{fetch::OutgoingRequest, log};
 
 /// A registration spends about 40 ms on hashing, and a healthy resolver takes tens of ms.
 const PATIENCE_MS: u32 = 1_000;
-/// Types of records and the code of NXDOMAIN, as numbers in the resolvers' JSON.
 const A: u16 = 1;
 const MX: u16 = 15;
 const AAAA: u16 = 28;
@@ -35,7 +34,6 @@ pub(super) struct DnsDocument {
 struct Record {
     #[serde(rename = "type")]
     kind: u16,
-    /// Preference and host of an MX record, or the IP address of an address record.
     data: String,
 }
 

@@ -41,7 +41,6 @@ macro_rules! change {
 }
 pub(super) use change;
 
-/// The statements of a [`deed!`](super::notices::deed) that can be taken back: event, notice and change.
 macro_rules! opening {
     ($kind:literal, $about:expr, $($condition:expr),+) => {
         [

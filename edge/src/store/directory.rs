@@ -30,7 +30,6 @@ struct Entry {
 
 const SELECT_BY_ADDRESS: &str = "SELECT account_id FROM directory WHERE address = ?1";
 
-/// The account of a folded address; `None` if it has none, or waits for confirmation.
 pub async fn find(directory: &Database, address: &str) -> Result<Option<AccountId>, Error> {
     let entry = directory.first::<Entry>((SELECT_BY_ADDRESS, vec![address.into()])).await?;
     Ok(entry.map(|entry| entry.account_id))
@@ -39,7 +38,6 @@ pub async fn find(directory: &Database, address: &str) -> Result<Option<AccountI
 const SELECT_BY_MAILBOX: &str = "SELECT account_id FROM directory
     WHERE address = ?1 OR mailbox = ?2 ORDER BY address = ?1 DESC LIMIT 1";
 
-/// The account of an address or, if it has none, of another spelling of its mailbox.
 pub async fn find_mailbox(
     directory: &Database,
     address: &AccountAddress,
@@ -120,7 +118,6 @@ const INSERT_ENTRY: &str = concat!(
 );
 const SELECT_ENTRY: &str = "SELECT 1 AS one FROM directory WHERE address = ?1 AND account_id = ?2";
 
-/// Adds another address of an account beside its own; `false` if the address or its mailbox is another account's.
 pub async fn add(
     directory: &Database,
     address: &AccountAddress,

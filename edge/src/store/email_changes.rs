@@ -85,7 +85,6 @@ pub async fn ask(
 
 const SELECT_UNDER_WAY: &str = "SELECT id FROM waiting WHERE account_id = ?1 AND state = 'moving'";
 
-/// True while the directory is being asked about a change of the account's address.
 pub async fn is_under_way(database: &Database, account: AccountId) -> Result<bool, Error> {
     let account = account.to_string();
     database.any((SELECT_UNDER_WAY, vec![(&account).into()])).await
@@ -107,7 +106,6 @@ pub struct ChangeOwner {
 const SELECT_OWNER: &str = "SELECT a.id, a.password_hash, w.new_email FROM waiting w JOIN accounts a ON a.id = w.account_id
     WHERE w.token_hash = ?1 AND w.expires_at > ?2 AND w.state IN ('asked', 'agreed') AND a.state = 'confirmed'";
 
-/// The account of a link sent to a new mailbox. The link isn't consumed.
 pub async fn owner(
     database: &Database,
     token: &TokenHash,
@@ -231,7 +229,6 @@ const UPDATE_SETTLED: &str = "UPDATE waiting SET settled = 1 WHERE id = ?1 AND s
 const DELETE_OVER: &str =
     "DELETE FROM waiting WHERE id = ?1 AND state = 'done' AND at <= unixepoch() - 86400";
 
-/// Records that the directory says what the account says. A day after its end the change goes.
 pub async fn settle(database: &Database, change: &EmailChange) -> Result<(), Error> {
     let id: Vec<Param<'_>> = vec![(&change.id).into()];
     database.batch(&[(UPDATE_SETTLED, id.clone()), (DELETE_OVER, id)]).await.map(drop)

@@ -82,7 +82,6 @@ const INSERT_IN_SESSION: &str = concat!(
     " ON CONFLICT (account_id) DO NOTHING"
 );
 
-/// `?3` to `?5` lists, or `''` for no change; `?6` deadline, 0 for no change.
 const UPDATE_POLICY: &str = concat!(
     "UPDATE guard_policies SET refuse = CASE ?3 WHEN '' THEN refuse ELSE ?3 END,
        allow_domains = CASE ?4 WHEN '' THEN allow_domains ELSE ?4 END,
@@ -174,7 +173,6 @@ pub async fn act(
     Ok(Some((policy, rows.all(read + 1)?)))
 }
 
-/// The policy of the caller's account, or of the account that the hook belongs to; `None` also if the account is gone.
 pub async fn policy(
     database: &Database,
     account: AccountId,

@@ -159,7 +159,6 @@ async fn remove(database: &Database, statement: Statement<'_>) -> Result<(), Err
 #[derive(Debug, Deserialize)]
 pub struct LastRun {
     pub ran_at: u64,
-    /// Emails and scans that had waited for more than a quarter of an hour.
     pub emails_waiting: u32,
     pub scans_waiting: u32,
 }
@@ -179,7 +178,6 @@ const UPDATE_LAST_RUN: &str = "UPDATE this_database SET ran_at = unixepoch(),
     scans_waiting = (SELECT count(*) FROM scans s WHERE s.ended_at IS NULL AND EXISTS (
       SELECT 1 FROM scan_retries r WHERE r.scan_id = s.id AND r.due_at <= unixepoch() - 900))";
 
-/// Records that a scheduled run has reached this database. Later steps may use up the run's statements.
 pub async fn record_run(database: &Database) -> Result<(), Error> {
     database.run((UPDATE_LAST_RUN, Vec::new())).await
 }

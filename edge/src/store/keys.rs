@@ -83,7 +83,6 @@ pub struct NewKey<'a> {
     pub created_at: u64,
 }
 
-/// Requires that account `?1` of this session may have a further key, and that the code is valid.
 macro_rules! may_make {
     () => {
         concat!(

@@ -56,7 +56,6 @@ impl CallerTexts {
     }
 }
 
-/// Result of charging or reserving units: done now, or an earlier request with the same `Idempotency-Key` was found.
 #[derive(Debug)]
 pub enum Charged<T> {
     Now(T),
@@ -109,7 +108,6 @@ impl RefusedCharge {
     }
 }
 
-/// Units reserved while an origin works on a check; none for a test key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lease {
     account: AccountId,
@@ -355,10 +353,7 @@ async fn charge_lease(
     database.batch(&batch).await?.any(0)
 }
 
-/// Ends a lease without charging it.
-///
-/// # Errors
-/// When the database fails; the lease then expires.
+/// If the database fails, the lease expires.
 pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
     if !lease.holds_units() {
         return Ok(());

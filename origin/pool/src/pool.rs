@@ -144,7 +144,6 @@ impl<S: Send + 'static> Pool<S> {
         Ok(acquired.map_err(|not| not.refused(now)))
     }
 
-    /// A permit to open a session with one more address if there is room now: for a race of IPv4 and IPv6.
     pub fn try_session(
         self: &Arc<Self>,
         question: &Question,

@@ -20,7 +20,6 @@ pub struct Question {
     pub wait: Wait,
 }
 
-/// The account for which a check is made, and its group for fair sharing.
 #[derive(Debug, Clone, Default)]
 pub struct Asker {
     pub account: Option<Arc<str>>,
@@ -126,8 +125,6 @@ pub(crate) struct Want {
     pub party: Party,
     pub past: Past,
     pub class: Class,
-    /// Share of refused recipients and of waiting requests that the party's group may have; `None` if the check has no
-    /// group.
     pub share: Option<f64>,
     pub site: SiteKey,
     pub meter: MeterKey,
@@ -140,7 +137,6 @@ pub(crate) struct Want {
     /// True if the check has already passed the limits of its domain and account.
     pub is_admitted: bool,
     pub afresh: bool,
-    /// Recipients a minute of batches from a new source address; `None` for no limit.
     pub warm_up: Option<usize>,
 }
 
@@ -193,7 +189,6 @@ impl Cause {
         matches!(self, Self::Rate | Self::Session)
     }
 
-    /// The answer of a rule that allows the check from a time on, or now.
     pub(crate) fn from(self, time: Option<Instant>) -> May {
         time.map_or(Ok(()), |at| Err(Not { cause: self, until: Some(at) }))
     }

@@ -175,7 +175,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         matches!(self.wire, Wire::Encrypted(_))
     }
 
-    /// True if every command has had its reply and nothing else has come, and the session isn't quitting.
     pub fn is_settled(&self) -> bool {
         self.in_step && !self.quitting && self.outstanding == 0 && self.parser.is_empty()
     }

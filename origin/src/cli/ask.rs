@@ -44,8 +44,6 @@ impl RowOutcome {
     }
 }
 
-/// Checks each address and prints its row in the order of the arguments; JSON has one row per line.
-/// Returns the exit code.
 pub async fn ask(state: &Arc<State>, addresses: &[String], json: bool) -> u8 {
     state.prober.clone().learn_own_addresses().await;
     let mut is_open = false;

@@ -11,7 +11,6 @@ use tokio_rustls::rustls::{
 
 use super::{Config, SettingMistake, Standing, Validity};
 
-/// The TLS configuration of our listener, with the validity and the files of its certificate.
 #[derive(Clone)]
 pub struct Certificate {
     pub tls: Arc<ServerConfig>,
@@ -50,7 +49,6 @@ impl Files {
 }
 
 impl Certificate {
-    /// Loads the chain and its key, each from a PEM file; `None` if neither is set.
     pub(super) fn read(cert: &str, key: &str) -> Result<Option<Self>, SettingMistake> {
         match (cert, key) {
             ("", "") => return Ok(None),
@@ -86,7 +84,6 @@ impl Certificate {
 }
 
 impl Config {
-    /// A warning about the certificate's validity at `now` (Unix seconds), if there is one.
     pub fn certificate_warning(&self, now: u64) -> Option<String> {
         let (standing, clause) = self.certificate.as_ref()?.validity?.state_at(now);
         (standing != Standing::Valid).then(|| format!("tls_cert: {} {clause}", self.tls_cert))

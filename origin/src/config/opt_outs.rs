@@ -9,7 +9,6 @@ use super::parse;
 /// Prefix of entries that name a mail host instead of the domain of an address.
 const MAIL_HOST: &str = "mx:";
 
-/// Domains, hosts and networks whose owners have opted out. A name includes its subdomains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OptOuts {
     domains: HashSet<String>,

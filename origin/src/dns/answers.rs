@@ -23,7 +23,6 @@ const LINGER: Duration = Duration::from_millis(500);
 
 pub(super) type Records<T> = Result<Arc<[T]>, NoAnswer>;
 
-/// Result of a query, and the end of its cache time; `None` if it mustn't be cached.
 pub(super) struct Answer<T> {
     pub records: Records<T>,
     pub until: Option<Instant>,

@@ -41,7 +41,6 @@ const EXISTING_DOMAIN: &str = "example.com.";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Honesty {
     pub nameserver: usize,
-    /// Addresses that the nameserver gave to a name that doesn't exist; `None` without an answer.
     pub invented: Option<Vec<IpAddr>>,
     /// Whether MX records are passed on; `None` without an answer.
     pub passes_mx: Option<bool>,

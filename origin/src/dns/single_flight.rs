@@ -72,7 +72,6 @@ impl<V: Clone> Flights<V> {
     }
 }
 
-/// Guard that removes a query when it has ended or all callers have left.
 struct Landing<V: Clone> {
     flights: Arc<Flights<V>>,
     key: Arc<str>,

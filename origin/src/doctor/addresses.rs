@@ -12,7 +12,6 @@ use crate::{
 /// Seconds after which a rate that stays at its minimum becomes a finding.
 const UNWELCOME_AFTER_S: u64 = 3_600;
 
-/// The reasons why mail servers may refuse us, and a finding for each operator that does.
 pub fn reasons(state: &State, status: &Status) -> Vec<AddressFinding> {
     let now = unix_now();
     let mut reasons = state.watch.reasons();

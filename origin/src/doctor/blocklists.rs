@@ -74,7 +74,6 @@ async fn lookup(dns: &Dns, name: &str) -> Result<bool, Worthless> {
     }
 }
 
-/// The address that every list contains and the one that no list contains, in this address's family.
 const fn test_entries(address: IpAddr) -> [IpAddr; 2] {
     let v4 = [Ipv4Addr::new(127, 0, 0, 2), Ipv4Addr::LOCALHOST];
     match address {

@@ -33,7 +33,6 @@ pub(super) struct Connection {
 #[derive(Debug)]
 struct Requests {
     in_progress: usize,
-    /// End of the time for the next header; meaningless while a request is in progress.
     due: Instant,
 }
 

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use crate::telemetry::port_check::BLOCKED_INTERVAL;
 
-/// An error that ends a request. The body of its response is `{detail: string}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("The ticket is missing or not valid for this request.")]

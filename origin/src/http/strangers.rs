@@ -28,8 +28,6 @@ struct ByNetwork {
 }
 
 impl Strangers {
-    /// Counts a connection of `ip` until it shows a ticket or is dropped, and closes another in its place if there are
-    /// too many.
     pub(super) fn enter(self: &Arc<Self>, ip: IpAddr) -> Stranger {
         let (network, closed) = (network(ip), Arc::new(Notify::new()));
         let mut lists = self.0.lock();

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
-/// A domain's mail hosts, from DNS or a configured route, and whether it accepts mail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MailRoute {
     /// Names, in lower case if they are from DNS; empty for a domain without MX records.

@@ -12,8 +12,6 @@ use crate::{
 const MAX_AT_ONCE: usize = 8;
 
 impl Prober {
-    /// The key of the limits that probably apply to an address, by which addresses are grouped, and the group's number
-    /// of concurrent checks.
     pub async fn plan(&self, address: &Address) -> (String, usize) {
         let domain = address.domain();
         let config = self.config();

@@ -102,7 +102,6 @@ impl Client {
         self.identities.load().get(number)
     }
 
-    /// The place of a host with this address; `None` for a host whose address isn't known and that is no operator's.
     pub(super) fn place(&self, host: &str, address: Option<IpAddr>) -> Option<Place> {
         let operator = self.operators.load().of_host(host);
         operator.map(Place::Operator).or(address.map(Place::Machine))

@@ -93,7 +93,6 @@ impl HostProbe<'_> {
         }
     }
 
-    /// The time for which a list stays away; `None` unless all of the host's addresses have begun to refuse us.
     fn stop_of(
         &self,
         addresses: &[SocketAddr],

@@ -31,7 +31,6 @@ const INCONCLUSIVE_LIFETIME: Duration = Duration::from_secs(4 * 60);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offers {
-    /// True if the host has refused MAIL or RCPT until the session was encrypted.
     pub demands_tls: bool,
     pub lacks_smtputf8: bool,
     pub greeting: Greeting,
@@ -73,7 +72,6 @@ pub(super) struct HostMemory {
     /// Results by a keyed hash of domain and host.
     catch_all: Cache<u64, Habit>,
     keys: HashKey,
-    /// Domains and hosts where a recipient was refused by a look-up of its name within the last day.
     refuses_by_name: Memory<()>,
 }
 
@@ -146,7 +144,6 @@ impl HostMemory {
         self.catch_all.insert(self.keys.hash_one(key), habit);
     }
 
-    /// The host's answer to an invented name, and the time of words that no rule knows.
     pub(super) fn invented(&self, key: &str) -> (Invented, Option<Instant>) {
         let habit = self.catch_all.get(&self.keys.hash_one(key));
         let Some(habit) = habit.filter(|habit| habit.until > Instant::now()) else {

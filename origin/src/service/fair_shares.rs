@@ -72,13 +72,10 @@ impl FairShares {
         }
     }
 
-    /// Counts a unit for the group until it is dropped; `None` if the group already has a unit and no room
-    /// for another.
     pub fn enter(&self, group: Option<Arc<str>>) -> Option<Share> {
         self.enter_within(&Asker { account: None, fairness_group: group }, usize::MAX)
     }
 
-    /// Like [`FairShares::enter`], for one account of its group, with at most `free` units left in total.
     pub fn enter_within(&self, asker: &Asker, free: usize) -> Option<Share> {
         let Asker { account, fairness_group: group } = asker.clone();
         let of_group = (group.clone(), None);

@@ -187,7 +187,6 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts the probe as in flight until the guard is dropped, even if the client disconnects.
     pub fn start(&self) -> InFlight {
         self.in_flight.inc();
         InFlight(self.in_flight.clone())
@@ -204,7 +203,6 @@ impl Metrics {
         self.duration.observe(took.as_secs_f64());
     }
 
-    /// Stores the pool's status and the limit of concurrent probes for the next [`Metrics::text`].
     pub fn show(&self, status: &Status, probes_max: usize) {
         self.in_flight_max.set(i64::try_from(probes_max).unwrap_or(i64::MAX));
         let Entries { sites, meters, gates, parties, pasts, bans } = status.entries;

@@ -32,7 +32,6 @@ pub struct AddressFinding {
     pub source: Option<String>,
 }
 
-/// A source address and one cause that limits it; an address without a cause has one entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceStatus {
     pub source: String,
@@ -61,7 +60,6 @@ pub async fn fetch(address: SocketAddr) -> io::Result<String> {
     Ok(table(&status, unix_now()))
 }
 
-/// Formats the lines of operators, with the words that lowered their rates, then those of source addresses.
 pub fn table(status: &OriginStatus, now: u64) -> String {
     let operators = operator_table(&status.pool, now);
     let sources = source_table(&status.sources, now);

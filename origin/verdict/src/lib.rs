@@ -52,9 +52,7 @@ pub struct Finding {
     pub rule: Option<&'static str>,
     /// The refusal demands TLS; meaningless unless STARTTLS was offered.
     pub demands_tls: bool,
-    /// A `false` that may be temporary (4yz), or that follows from a code with unknown words: lowers the confidence.
     pub is_doubtful: bool,
-    /// The refusal has a code that servers use for a name missing in their list.
     pub by_name: bool,
 }
 

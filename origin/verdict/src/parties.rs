@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-/// The two sides of a conversation, as servers quote them. The default knows neither.
 #[derive(Debug, Clone, Default)]
 pub struct Parties<'a> {
     /// The recipient's address in its normal form; empty if it isn't known.
@@ -44,7 +43,6 @@ impl Parties<'_> {
                 .any(|name| quoted(&name).is_some())
     }
 
-    /// True if `text`, in lower case, quotes our sender, its domain or a HELO name, even beside the recipient.
     pub(crate) fn are_we_quoted(&self, text: &str) -> bool {
         let sender = self.sender.unwrap_or_default().to_lowercase();
         let names = self.helo_names.iter().map(|name| name.to_lowercase());

@@ -30,7 +30,6 @@ impl fmt::Display for CacheTimes {
 }
 
 impl CacheTimes {
-    /// Parses the three times; `None` for anything else, and for times above a week.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut times = text.split('/').map(|time| time.parse().ok());

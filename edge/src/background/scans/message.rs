@@ -30,7 +30,6 @@ pub struct WaitingAddress {
     pub accepted: Option<StoredResult>,
 }
 
-/// Position of a message. A round that leaves addresses undecided is followed by another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessagePosition {
     #[serde(serialize_with = "as_text")]

@@ -51,7 +51,6 @@ impl StoredResult {
         result
     }
 
-    /// The same result of a position of the same address, with another time of the next attempt.
     pub fn moved(&self, position: u16, due: Option<u64>) -> Self {
         Self { position, due, ..self.clone() }
     }
@@ -70,7 +69,6 @@ impl StoredResult {
     }
 }
 
-/// Cells for a text that isn't an address, equal to a single check's details.
 const MALFORMED: &str = "undeliverable,high,malformed,,,,unknown,false,false,false,";
 
 /// Names of the stored fields next to the status, in storage order.
@@ -146,7 +144,6 @@ pub fn from_text(text: &str) -> Vec<StoredResult> {
     serde_json::from_slice(text.as_bytes()).unwrap_or_default()
 }
 
-/// The last verdict for each position of a part, given its rows in the order of their rounds.
 pub fn latest<'a>(
     rows: impl Iterator<Item = &'a str>,
     positions: usize,

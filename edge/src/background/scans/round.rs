@@ -119,7 +119,6 @@ pub struct Gains {
     pub waited: u32,
 }
 
-/// The results to store, one for each position of a checked address, and what they add to the scan.
 pub fn keep(
     addresses: &[WaitingAddress],
     outcomes: &[BatchItem],
@@ -187,7 +186,6 @@ pub fn next(
     next.collect()
 }
 
-/// The addresses of a round in which nobody could be asked: those that were due wait until `due`.
 pub fn postponed(waiting: Vec<WaitingAddress>, now: u64, due: u64) -> Vec<WaitingAddress> {
     let postpone = |waiting: WaitingAddress| match waiting.due <= now {
         true => WaitingAddress { due, ..waiting },
@@ -211,7 +209,6 @@ pub fn delay(waiting: &[WaitingAddress], now: u64) -> u64 {
     first.saturating_sub(now)
 }
 
-/// True if an address is so long overdue that this round no longer waits for the account's other scans.
 pub fn is_late(due: &[WaitingAddress], now: u64) -> bool {
     due.iter().any(|waiting| waiting.due.saturating_add(QUEUED_MAX_S) <= now)
 }

@@ -5,7 +5,6 @@ use super::{cbor::CborReader, public_key::PublicKey};
 /// Greatest length of a credential id in bytes (WebAuthn Level 3 §4).
 pub const CREDENTIAL_ID_MAX: usize = 1_023;
 
-/// An authenticator's statement about a ceremony, with the new credential if there is one.
 #[derive(Debug)]
 pub struct AuthenticatorData<'a> {
     pub rp_id_hash: &'a [u8; 32],

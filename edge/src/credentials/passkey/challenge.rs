@@ -29,7 +29,6 @@ impl ChallengePurpose {
         URL_SAFE_NO_PAD.encode([head.as_slice(), &tag].concat())
     }
 
-    /// True if a challenge was issued by this service for this purpose and hasn't expired.
     pub fn is_answered_by(self, keys: &KeyRing, now: u64, challenge: &[u8]) -> bool {
         let Some((head, tag)) = challenge.split_at_checked(TIME_BYTES + RANDOM_BYTES) else {
             return false;

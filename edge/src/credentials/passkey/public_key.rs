@@ -100,7 +100,6 @@ impl PublicKey {
     }
 }
 
-/// Content of a DER item of less than 128 bytes, and the rest of the input.
 fn der(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let [found, length, rest @ ..] = bytes else { return None };
     let is_it = *found == tag && *length < 128;

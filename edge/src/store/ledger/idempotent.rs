@@ -5,8 +5,6 @@ use constcat::concat;
 
 use super::statements::{REMAINING, WITH_ROOM};
 
-/// Selects the response stored under a request's key (`?9` and `?10`), or the request that holds a
-/// lease under it.
 pub(super) const SELECT_STORED_RESPONSE: &str = concat!(
     WITH_ROOM,
     "SELECT k.request, k.answer, 0 AS in_flight, ",

@@ -95,7 +95,6 @@ impl Rate {
         self.floor_since
     }
 
-    /// True if the server has recently replied about a recipient of the domain to this tenant.
     pub(crate) fn is_proven(&self, tenant: Key, domain: Key, now: Instant) -> bool {
         self.trials.get((tenant, domain), now).is_some_and(|trial| !trial.refused)
     }

@@ -19,8 +19,6 @@ const DOUBLING_S: u64 = 2 * DAY_S;
 /// Duration in seconds; at its end the rate is 32,768 a minute, more than any operator ever gets.
 const WARM_UP_S: u64 = 28 * DAY_S;
 
-/// Recipients a minute that batches may check from an address that mail servers have seen since `since`; `None` for no
-/// limit.
 pub(crate) fn per_minute(since: u64, unix_now: u64) -> Option<usize> {
     let age = unix_now.saturating_sub(since);
     (age < WARM_UP_S).then(|| FIRST_PER_MINUTE << (age / DOUBLING_S))
@@ -47,10 +45,8 @@ impl Rest {
     }
 }
 
-/// An operator's source address: since when its rate is at the minimum, and its rest.
 pub(crate) type AtSource = (Option<Instant>, Option<Rest>);
 
-/// The source address that serves the domains of `identity` at the operator. `at` gives the state of each.
 pub(crate) fn source_of(
     operator: OperatorId,
     identity: usize,
@@ -64,7 +60,6 @@ pub(crate) fn source_of(
     }
 }
 
-/// The rest that begins now, if the rate of `identity` has been at the minimum for an hour.
 pub(crate) fn rest(
     operator: OperatorId,
     identity: usize,

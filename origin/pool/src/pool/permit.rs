@@ -87,7 +87,6 @@ impl<S: Send + 'static> Permit<S> {
         self.want.address
     }
 
-    /// True if the permit is for any address of the host instead of one machine.
     pub const fn is_for_any_address(&self) -> bool {
         !self.want.site.is_network()
     }
@@ -118,7 +117,6 @@ impl<S: Send + 'static> Permit<S> {
         }
     }
 
-    /// True if the server has refused few enough recipients to risk a control recipient.
     pub fn spares_refusal(&self) -> bool {
         self.pool.spares_refusal(self)
     }
@@ -129,7 +127,6 @@ impl<S: Send + 'static> Permit<S> {
         self.pool.count_recipient(self, is_invented);
     }
 
-    /// Keeps the session for the next recipient at its host, or closes it if enough are idle.
     pub fn keep(self, session: S) {
         self.lie_idle(session, false);
     }

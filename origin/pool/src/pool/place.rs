@@ -152,8 +152,6 @@ impl<S: Send + 'static> Pool<S> {
         self.keys.hash_one(("machine", machine))
     }
 
-    /// The Unix time at which the source address's last warm-up at the operator began, even if it has ended; `None` if
-    /// there was none.
     pub(super) fn warms_up_since(
         &self,
         state: &State<S>,

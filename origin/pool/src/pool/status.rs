@@ -33,7 +33,6 @@ pub struct Entries {
     pub meters: usize,
     /// Domains and addresses that have refused us recently.
     pub gates: usize,
-    /// Groups, accounts and domains that a site remembers: costs of an hour, refused recipients, trials of ten minutes.
     pub parties: usize,
     pub pasts: usize,
     /// Machines that have banned us after refused recipients.

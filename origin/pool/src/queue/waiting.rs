@@ -11,7 +11,6 @@ use crate::{
     share::Shared,
 };
 
-/// Most checks that may wait at a site, and the part of them that one group may have, if it is limited.
 pub(crate) type Most = (usize, Option<f64>);
 
 pub(crate) struct Queue<W> {

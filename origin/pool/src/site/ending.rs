@@ -16,7 +16,6 @@ use crate::{
 const CUT_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 impl<S> Here<S> {
-    /// The result is the use's party and class, its time, and whether it was cut.
     pub(super) fn end(
         &mut self,
         id: u64,

@@ -306,7 +306,6 @@ impl<S> Here<S> {
         own.map(|it| now.saturating_duration_since(it.since).as_secs_f64()).sum()
     }
 
-    /// The time at which a party's check may connect to the address; `None` for now.
     pub(crate) fn address_not_before(
         &self,
         ip: IpAddr,

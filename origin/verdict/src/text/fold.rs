@@ -11,7 +11,6 @@ pub(crate) const LOST: char = char::REPLACEMENT_CHARACTER;
 /// Maximum number of letters into which one word may fold.
 const MAX_LETTERS: usize = 2_048;
 
-/// The text in lower case, in compatibility form (full-width letters become ASCII) and without accents.
 pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();

@@ -201,7 +201,6 @@ fn scanned(
     awaited(client, list, scan, &journal, journal_path)
 }
 
-/// The scan that was sent from this file in another state, if all of it was sent.
 fn moved(journal: &Journal, list: &List, url: &str) -> Option<(String, Tags)> {
     let id = journal.scan.clone().filter(|_| journal.is_at(url) && !journal.is_of(list))?;
     let tags = tags::recall(&id)?;

@@ -58,8 +58,6 @@ impl List {
         Ok(list)
     }
 
-    /// Joins the list with a scan that was sent before: each row waits for the verdict of its address, wherever it
-    /// stands now.
     pub fn join(&mut self, scan: &str, tags: &Tags) {
         self.plan = self.read.joined(scan, &tags.tags, tags.case_matters);
     }

@@ -99,7 +99,6 @@ impl Verdicts {
         })
     }
 
-    /// The file with our columns: the rows that are wanted. An xlsx is one again, other workbooks become CSV.
     pub fn copy(&self, list: &List, args: &args::Scan) -> Vec<u8> {
         let answer = |position| self.answer(position);
         let only = |positions: &[u32], verdict: Option<Deliverability>| {
