@@ -1,5 +1,4 @@
-//! Work without a request or after its response: notices, requested confirmation and reset links, changes of address,
-//! deletions in the directory, scans and their webhooks.
+//! Work without a request or after its response.
 
 pub mod confirmations;
 pub mod deletions;

@@ -1,5 +1,5 @@
-//! The emails we send: short, without tracking, and without secrets except in one link. Links, except
-//! the contact's, start with the configured portal URL and contain nothing from a request.
+//! The emails we send: short, without tracking, and without secrets except in one link. Links start with the portal's
+//! URL and contain nothing from a request.
 
 mod layout;
 mod notice;

@@ -1,8 +1,8 @@
 //! The SMTP probe service: asks mail servers about single recipients.
 //!
 //! `POST /v1/probe` receives an address from the edge and returns a verdict. DNS finds the mail servers ([`dns::mx`]),
-//! `rcpt-pool` grants sessions, `rcpt-smtp` runs the conversation, `rcpt-verdict` interprets its replies, and [`probe`]
-//! combines these within one budget.
+//! `rcpt-pool` grants sessions, `rcpt-smtp` converses, `rcpt-verdict` interprets, and [`probe`] combines these within
+//! one budget.
 #![warn(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,7 +1,5 @@
-//! Lists of domains and mail servers that determine a domain's kind: looked up by suffix.
-//!
-//! The lists are those of `data/lists/`, except for those that the file in `lists_file` has. Acquitted
-//! names (providers and relays) are on no accusing list, but are looked up first anyway.
+//! Lists of domains and mail servers that determine a domain's kind: those of `data/lists/`, except for those in
+//! `lists_file`. Providers and relays are on no accusing list, but are looked up first anyway.
 
 mod bundle;
 mod facts;

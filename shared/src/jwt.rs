@@ -1,7 +1,5 @@
-//! HS256 JSON Web Tokens (RFC 7519) over a [`KeyRing`], with the time as an argument.
-//!
-//! `jsonwebtoken` parses and checks the tokens. The algorithm provider installed here supports only
-//! HS256, so `alg: none` and key confusion are impossible (docs/security.md, A5).
+//! HS256 JSON Web Tokens (RFC 7519) over a [`KeyRing`], with the time as an argument. The algorithm provider installed
+//! here supports only HS256, so `alg: none` and key confusion are impossible (docs/security.md, A5).
 
 use std::sync::Once;
 

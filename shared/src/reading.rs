@@ -1,5 +1,5 @@
-//! Reads what a person or a file gives as an address: one [`Address`], or the mistake in it. Checks, lists, scans, the
-//! guard, the command and the domain lists all read a text here (docs/api.md, What is read from a text).
+//! Reads what a person or a file gives as an address: one [`Address`], or the mistake in it (docs/api.md, What is read
+//! from a text).
 
 use crate::{
     address::{Address, marks::trimmed},

@@ -1,6 +1,5 @@
-//! Addresses of `sandbox.test`, each with a fixed result: an address for every reason, for the
-//! traits of an address, and for errors of the API. The origin, the portal, the mail server of `make
-//! dev` and the documentation all use this table.
+//! Addresses of `sandbox.test`, each with a fixed result. The origin, the portal, the mail server of `make dev` and the
+//! documentation use this table.
 
 use crate::{
     Address, DomainEvidence, DomainFacts, DomainKind, EvidenceSource, Reason, Stage, Status,

@@ -1,7 +1,7 @@
 //! The ticket, which only the edge can issue: it authorises one request to an origin.
 //!
-//! The ticket is a short-lived HS256 JWT in `Authorization: Bearer`, with the SHA-256 of the request's body:
-//! a captured ticket can only repeat the same probe, for a minute.
+//! A short-lived HS256 JWT in `Authorization: Bearer`, with the SHA-256 of the request's body: a captured one can only
+//! repeat the same probe, for a minute.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! A list that was read: its rows, its column of addresses, and what a person should know about it.
+//! A list that was read: its rows, its column of addresses, and its oddities.
 
 use std::{borrow::Cow, ops::Range};
 

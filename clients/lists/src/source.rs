@@ -1,4 +1,4 @@
-//! A file's bytes and its text, and the way back from a place in the text to the bytes, so that a copy keeps them.
+//! A file's bytes and its text, and the way back from the text to the bytes, so that a copy keeps them.
 
 use std::ops::Range;
 

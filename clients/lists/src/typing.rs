@@ -1,5 +1,5 @@
-//! The address that was probably meant by one whose domain is mistyped, by the service's own rule and lists. The
-//! service can't tell it about a scan: it keeps no address.
+//! The address that was probably meant by one whose domain is mistyped. The service can't tell it about a scan: it
+//! keeps no address.
 
 use rcpt_shared::{Address, closest_domain, sandbox};
 

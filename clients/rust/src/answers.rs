@@ -1,5 +1,5 @@
-//! Responses of the API, as `edge/openapi.json` describes them. Members unknown to this version are in `further`, and
-//! are serialised again.
+//! Responses of the API (`edge/openapi.json`). Members unknown to this version are in `further`, and are serialised
+//! again.
 
 use std::collections::BTreeMap;
 

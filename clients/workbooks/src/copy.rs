@@ -1,5 +1,4 @@
-//! The copy of a workbook (xlsx) with our columns: the same workbook, of which one sheet has further cells; or, if rows
-//! are left out or split, a workbook of that sheet alone.
+//! The copy of a workbook (xlsx) with our columns; if rows are left out or split, a workbook of that sheet alone.
 
 use std::io::{Cursor, Read as _, Write as _};
 

@@ -1,5 +1,4 @@
-//! Reads the sheets of a workbook (xlsx, xls, ods): a sheet becomes CSV, with the numbers of its rows. An xlsx is
-//! written again with our columns.
+//! Reads the sheets of a workbook (xlsx, xls, ods) as CSV. An xlsx is written again with our columns.
 
 #![cfg_attr(
     not(test),

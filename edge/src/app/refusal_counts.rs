@@ -1,5 +1,4 @@
-//! The guard's rejections that an isolate hasn't written yet. What an isolate holds when it ends is lost: at most the
-//! counts of ten seconds.
+//! The guard's rejections that an isolate hasn't written yet: when it ends, at most the counts of ten seconds are lost.
 
 use crate::{
     account::AccountId,

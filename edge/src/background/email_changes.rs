@@ -1,5 +1,5 @@
-//! Carries out changes of accounts' addresses that are due; `store/email_changes.rs` has the steps. The old mailbox gets
-//! the last email, without a link.
+//! Carries out changes of accounts' addresses that are due (`store/email_changes.rs`). The old mailbox gets the last
+//! email, without a link.
 
 use crate::{
     account::AccountAddress,

@@ -1,5 +1,5 @@
-//! Scans (docs/scans.md): parts become sealed messages, messages become results, and positions that
-//! are undecided after a day, or that nobody could be asked about for hours, are closed.
+//! Scans (docs/scans.md): parts become sealed messages, messages become results, and what is undecided after a day is
+//! closed.
 
 pub mod closing;
 pub mod consumer;

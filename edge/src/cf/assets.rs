@@ -1,5 +1,4 @@
-//! Files deployed with the Worker, which reads them on demand instead of including them. The files' paths start with
-//! `/v1`, where only the Worker responds.
+//! Files deployed with the Worker and read on demand. Their paths start with `/v1`, where only the Worker responds.
 
 use std::sync::OnceLock;
 

@@ -1,5 +1,4 @@
-//! Outgoing requests, made with the runtime's own objects: the `worker` crate's types contain every option of
-//! Cloudflare and add 20 KB to the Worker.
+//! Outgoing requests, made with the runtime's own objects: the `worker` crate's types add 20 KB to the Worker.
 
 use worker::{
     js_sys::{self, Promise, Reflect, Uint8Array, futures::JsFuture},

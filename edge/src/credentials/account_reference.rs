@@ -1,5 +1,5 @@
-//! External name of an account, for the operator's payment provider and for the owner to quote. The reference reveals
-//! nothing about the owner, and nobody can guess another account's reference.
+//! External name of an account, for the operator's payment provider and for the owner to quote. It reveals nothing, and
+//! nobody can guess another account's.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;

@@ -1,5 +1,4 @@
-//! The most common passwords, which attackers try first, as a Bloom filter: the list itself is too
-//! long to read in each isolate.
+//! The most common passwords as a Bloom filter: the list itself is too long to read in each isolate.
 
 use sha2::{Digest as _, Sha256};
 

@@ -1,5 +1,5 @@
-//! Names of the guard's hooks, and their secrets: derived like API keys, and not stored. A name that
-//! was never issued is detected without a query.
+//! Names and secrets of the guard's hooks: derived like API keys, and not stored. A name that was never issued is
+//! detected without a query.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;

@@ -1,5 +1,5 @@
-//! Signatures of incoming calls in the form of Standard Webhooks, from the payment provider's program and from hooks of
-//! the guard.
+//! Signatures of incoming calls in the form of Standard Webhooks: the payment provider's program, and hooks of the
+//! guard.
 
 use axum::http::HeaderName;
 use base64::{Engine as _, engine::general_purpose::STANDARD};

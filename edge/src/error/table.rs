@@ -1,5 +1,4 @@
-//! The errors, each with its constructor, status, code and text (docs/api.md, Errors). Those of
-//! used-up limits are in `limits.rs`, the operator's in `operator.rs`.
+//! The errors, each with its constructor, status, code and text (docs/api.md, Errors).
 
 use std::fmt::Display;
 

@@ -1,5 +1,5 @@
-//! The caller. A forged key or token is rejected here without storage; a genuine one may have been
-//! revoked, which the handler's SQL statement checks.
+//! The caller. A forged key or token is rejected here without storage; whether a genuine one was revoked, the handler's
+//! SQL checks.
 
 use std::sync::Arc;
 

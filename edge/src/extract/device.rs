@@ -1,5 +1,4 @@
-//! Description of a session for its owner: the browser, its operating system and the country, but
-//! nothing more precise.
+//! Description of a session for its owner: browser, operating system and country, nothing more precise.
 
 use std::convert::Infallible;
 

@@ -1,5 +1,5 @@
-//! The UTC day in which allowances are counted, and the report of an account's allowances. The ledger itself is in
-//! `store/ledger.rs`: only the database can enforce its rules.
+//! The UTC day in which allowances are counted, and the report of them. The rules are in `store/ledger.rs`: only the
+//! database can enforce them.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};

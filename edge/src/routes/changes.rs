@@ -1,5 +1,5 @@
-//! Stopping changes of an account: by the link in the email that tells of one, and in a session. It opens nothing; what
-//! was changed is taken back by a reset.
+//! Stopping changes of an account, by the link in an email or in a session. It opens nothing; a reset takes changes
+//! back.
 
 use std::sync::Arc;
 

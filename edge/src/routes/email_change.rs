@@ -1,5 +1,5 @@
-//! Changes of an account's address: requested in a session and confirmed from the new mailbox. A change takes effect three
-//! days after the old mailbox was told of it; until then a reset, a new password or a stop drops it.
+//! Changes of an account's address: requested in a session and confirmed from the new mailbox. They take effect three
+//! days after the old mailbox was told; until then a reset, a new password or a stop drops them.
 
 use std::sync::Arc;
 

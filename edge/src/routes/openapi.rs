@@ -1,6 +1,5 @@
-//! The two OpenAPI 3.1 documents, assembled from the handlers' descriptions: of all operations, and of those that a
-//! program calls. They are assembled only in tests: `make openapi` writes `edge/openapi-account.json` and
-//! `edge/openapi.json`, a test compares them, and the Worker serves them.
+//! The two OpenAPI 3.1 documents, assembled from the handlers' descriptions only in tests: `make openapi` writes them,
+//! a test compares them, and the Worker serves them.
 
 mod completion;
 mod customers;

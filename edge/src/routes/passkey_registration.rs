@@ -1,5 +1,4 @@
-//! Adding a passkey: the password is required for the options for the browser, and the credential that the browser
-//! creates from them is stored.
+//! Adding a passkey: the password for the options, and then the credential that the browser creates.
 
 use std::sync::Arc;
 

@@ -82,7 +82,6 @@ const CLAIM_MAIL_DUE: &str = "
       ORDER BY due_at LIMIT CAST(?3 AS INTEGER))
     RETURNING mailbox, email";
 
-/// Claims at most `rows_max` due emails, and makes them due again in a minute.
 pub async fn claim(directory: &Database, rows_max: u64, now: u64) -> Result<Vec<DueMail>, Error> {
     let params = vec![now.into(), now.saturating_add(RETRY_S).into(), rows_max.into()];
     directory.batch(&[(CLAIM_MAIL_DUE, params)]).await?.all(0)

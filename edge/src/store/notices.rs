@@ -109,8 +109,6 @@ const UPDATE_PLACE: &str = "
     UPDATE notices SET browser = ?3, country = ?4, noted = deeds
     WHERE account_id = ?1 AND noted < deeds AND happened_at >= ?2 - 60";
 
-/// Records the browser and country of the account's last deeds in their notices and security events, unless already
-/// recorded.
 pub async fn note(
     database: &Database,
     account: AccountId,
@@ -157,7 +155,6 @@ const UPDATE_SENT: &str = "
 const UPDATE_CHANGES: &str = "UPDATE changes SET since = unixepoch()
     WHERE account_id = ?1 AND kind = ?2 AND deed <= ?3 AND since > unixepoch()";
 
-/// Records a notice as sent; the next one of its kind waits for the pause.
 pub async fn record_delivery(
     database: &Database,
     notice: &DueNotices,

@@ -17,7 +17,6 @@ pub async fn has(database: &Database, call: &str) -> Result<bool, Error> {
     database.any((SELECT_CALL, vec![call.into()])).await
 }
 
-/// A row of `operator_actions`, without the operator's name and reason, which are internal notes.
 #[derive(Debug, Deserialize)]
 pub struct StoredAction {
     pub at: i64,

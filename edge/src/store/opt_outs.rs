@@ -1,5 +1,5 @@
-//! Mailboxes whose readers have opted out of emails caused by others, in the directory's database. Each opt-out is a
-//! throttle bucket that drains when the opt-out ends, so that housekeeping removes it.
+//! Mailboxes whose readers have opted out of emails caused by others: throttle buckets that drain when the opt-out
+//! ends.
 
 use crate::{
     cf::database::Database, credentials::address_hash::MailboxHash, error::Error,

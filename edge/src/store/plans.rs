@@ -117,7 +117,6 @@ const INSERT_ACTION: &str =
 
 const SELECT_NAME: &str = "SELECT name AS plan, NULL AS until FROM plans WHERE name = ?1";
 
-/// Sets an account's plan, unless a newer event has set it or the same call was handled before.
 pub async fn set(database: &Database, event: &PlanEvent<'_>) -> Result<PlanChange, Error> {
     let account = event.account.to_string();
     let params = vec![

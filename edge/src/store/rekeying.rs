@@ -34,7 +34,6 @@ struct Renewed {
     fresh: String,
 }
 
-/// Renews the seals of one database's accounts under the signing secret; the next run continues.
 pub async fn run(database: &Database, secrets: &KeyRing) -> Result<(), Error> {
     let Some(kid) = secrets.kids().nth(1) else { return Ok(()) };
     // `/` follows `.`, the character after a kid.

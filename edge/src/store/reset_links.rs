@@ -51,7 +51,6 @@ const UPDATE_TO_NEXT: &str = "
 const CLEAR_NEXT: &str =
     "UPDATE reset_links SET next_hash = NULL, next_expires_at = NULL WHERE next_hash = ?1";
 
-/// Records that the email with this link was sent, and invalidates the previous link.
 pub async fn record_sent(database: &Database, link: &TokenHash) -> Result<(), Error> {
     database.run((UPDATE_TO_NEXT, vec![link.as_str().into()])).await
 }

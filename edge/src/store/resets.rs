@@ -74,7 +74,6 @@ struct SuspectPasskeys {
     passkeys: u32,
 }
 
-/// The keys that a reset by this link would end, and the number of passkeys that it would remove.
 pub async fn suspects(
     database: &Database,
     token: &TokenHash,

@@ -1,5 +1,5 @@
-//! Scans: creating, reading, cancelling and deleting them. As with checks (`ledger.rs`), the
-//! transactions that create or end a scan also charge or refund its unit.
+//! Scans: creating, reading, cancelling and deleting them. The transactions that create or end a scan also charge or
+//! refund its unit.
 
 /// Condition for a scan to count as concurrent: addresses are missing, are being checked or haven't been tried, or a
 /// retry round is running.
@@ -290,7 +290,6 @@ pub async fn create(
     }))
 }
 
-/// Result of a lookup: whether the caller is authorised, and the scan if it is the caller's.
 #[derive(Debug)]
 pub enum FoundScan<T> {
     Unauthorised,
@@ -432,7 +431,6 @@ pub struct ResultRow {
     pub results: String,
 }
 
-/// The scan and the stored results of these parts, ordered by part and round.
 pub async fn results(
     database: &Database,
     caller: Caller,

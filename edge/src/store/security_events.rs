@@ -1,5 +1,4 @@
-//! Security events of an account, for its owner. Sign-ins are written in `sessions.rs`, and events that the owner is also
-//! emailed about with their notices (`notices.rs`).
+//! Security events of an account. Sign-ins are written in `sessions.rs`, events with an email in `notices.rs`.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -15,8 +14,6 @@ use crate::{
 
 pub const LISTED_S: u64 = 90 * 24 * 60 * 60;
 
-/// Increments the count in the row for this kind and day, and replaces the row's time, browser and
-/// country.
 pub const ON_CONFLICT_COUNT: &str =
     " ON CONFLICT (account_id, class, kind, name) DO UPDATE SET at = excluded.at,
     count = count + 1, browser = excluded.browser, country = excluded.country";
@@ -36,7 +33,6 @@ macro_rules! event {
 }
 pub(crate) use event;
 
-/// The browser and country of an action, in this order.
 pub(super) fn device(deed: &AccountEvent) -> Vec<Param<'_>> {
     vec![(&deed.browser).into(), (&deed.country).into()]
 }

@@ -59,7 +59,6 @@ const INSERT_SIGNED_IN_EVENT: &str = "
     WHERE id = ?1 AND account_id = ?2
     ON CONFLICT (account_id, class, kind, name) DO NOTHING";
 
-/// Texts of a session's parameters, which must live as long as the statement.
 pub(super) struct SessionTexts {
     pub(super) id: String,
     pub(super) account: String,
@@ -181,7 +180,6 @@ pub async fn end_all(
 const UPDATE_USED: &str =
     "UPDATE sessions SET is_used = 1 WHERE id = ?2 AND account_id = ?1 AND is_used = 0";
 
-/// Records that the session was used after its first minute; writes once.
 pub async fn mark_used(database: &Database, session: Session) -> Result<(), Error> {
     let (account, id) = session.texts();
     database.run((UPDATE_USED, vec![(&account).into(), (&id).into()])).await

@@ -1,5 +1,5 @@
-//! Stopping changes of an account, by the link in the email about one or in a session: it ends sessions, drops what waits,
-//! and begins the three days of every open change anew. It opens nothing.
+//! Stopping changes of an account, by link or in a session: ends sessions, drops what waits, and begins the three days
+//! of every open change anew. It opens nothing.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -29,7 +29,6 @@ const SELECT_STOPPABLE: &str = concat!(
     " ORDER BY c.at DESC, c.about LIMIT 1"
 );
 
-/// The name of the youngest open change of a kind, for the link in its email.
 pub async fn stoppable(
     database: &Database,
     account: AccountId,
@@ -60,7 +59,6 @@ pub async fn is_stoppable(
     database.any((SELECT_STOPPABLE_ACCOUNT, vec![(&account).into(), change.into()])).await
 }
 
-/// Ends the links that stop changes of the accounts that the condition on `changes` selects.
 macro_rules! renamed {
     ($($condition:expr),+) => {
         constcat::concat!("UPDATE changes SET name = lower(hex(randomblob(8))) WHERE ", $($condition),+)

@@ -1,5 +1,5 @@
-//! Two-factor authentication: each second factor is a row with a sealed secret, its last accepted step and recovery codes.
-//! Turning one off keeps the row until the change can't be taken back any more (`changes.rs`, `resets.rs`).
+//! Two-factor authentication: each second factor is a row with a sealed secret, its last accepted step and recovery
+//! codes. One that is off stays while a reset can take that back.
 
 use constcat::concat;
 
@@ -135,7 +135,6 @@ const INSERT_WRONG_CODES_NOTICE: &str = notice!("wrong_codes", "id = ?1 AND wron
 
 const UPDATE_WRONG_CODES: &str = "UPDATE accounts SET wrong_codes = wrong_codes + 1 WHERE id = ?1";
 
-/// Counts a wrong code; every tenth since the last accepted authenticator code stores a notice to the owner.
 pub async fn count_wrong_code(
     database: &Database,
     account: AccountId,
@@ -167,7 +166,6 @@ const SELECT_RECOVERY_CODE: &str = "SELECT r.hash FROM second_factors f
     JOIN recovery_codes r ON r.account_id = f.account_id AND r.factor_id = f.id
     WHERE f.account_id = ?1 AND f.off_at IS NULL AND r.hash = ?2";
 
-/// True if this is an unused recovery code of the factor that is on. The code isn't consumed.
 pub async fn is_recovery_code(
     database: &Database,
     account: AccountId,
@@ -192,7 +190,6 @@ pub async fn pend(database: &Database, session: Session, sealed: &str) -> Result
     database.any((UPDATE_PENDING, vec![(&id).into(), (&session).into(), sealed.into()])).await
 }
 
-/// A second factor to turn on: its new id, the step of its first code, and the hashes of its recovery codes.
 #[derive(Debug)]
 pub struct NewFactor<'a> {
     pub id: &'a str,
@@ -217,7 +214,7 @@ const CLEAR_PENDING: &str = "UPDATE accounts SET totp_pending = NULL WHERE id = 
 const INSERT_CODES: &str = "INSERT INTO recovery_codes (account_id, factor_id, hash)
     SELECT f.account_id, f.id, j.value FROM second_factors f JOIN json_each(?3) j
     WHERE f.account_id = ?1 AND f.id = ?2";
-/// Ends the other sessions than `?3`, which haven't presented a code.
+/// Ends all sessions but `?3`: they haven't presented a code.
 const DELETE_OTHER_SESSIONS: &str = "
     DELETE FROM sessions WHERE account_id = ?1 AND id <> ?3
       AND EXISTS (SELECT 1 FROM second_factors WHERE account_id = ?1 AND id = ?2)";

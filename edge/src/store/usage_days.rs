@@ -1,5 +1,5 @@
-//! An account's charges by day. The statement that charges the first check of a new day also moves the day before the
-//! previous one to the list in the account's row, so that a charge needs no further statement and no further row.
+//! An account's charges by day. The statement that charges the first check of a new day also moves an older day to the
+//! list in the account's row: a charge needs no further statement or row.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -22,7 +22,6 @@ pub(super) const DAYS_WITH_PREVIOUS: &str = "(SELECT json_group_array(json(d.val
     FROM json_each(json_insert(days, '$[#]', json_array(previous_day, previous_charged, previous_welcome)))
   ) d WHERE d.value ->> 0 >= d.first)";
 
-/// The days of the list, and the last two, which are in the account's own columns.
 const SELECT_DAYS: &str = concat!(
     "SELECT day, checks, welcome_left FROM (
        SELECT d.value ->> 0 AS day, d.value ->> 1 AS checks, d.value ->> 2 AS welcome_left

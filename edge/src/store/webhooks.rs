@@ -1,6 +1,5 @@
-//! Webhooks that announce the end of a scan, and their deliveries, which the transaction that ends
-//! the scan stores. Each account has one delivery in progress at a time, and a failing endpoint is
-//! paused. An endpoint's cost is therefore bounded, and no endpoint delays other accounts' deliveries.
+//! Webhooks that announce the end of a scan, and their deliveries. Each account has one in progress, and a failing
+//! endpoint is paused: no endpoint delays other accounts' deliveries.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -59,7 +58,6 @@ impl From<StoredScan> for AnnouncedScan {
     }
 }
 
-/// The columns of `webhook_deliveries` shown to the owner.
 #[derive(Debug, Deserialize)]
 pub struct StoredDelivery {
     pub id: String,
@@ -72,7 +70,6 @@ pub struct StoredDelivery {
     pub problem: Option<String>,
 }
 
-/// An account's settings. The secrets are given by the names from which they are derived.
 #[derive(Debug, Deserialize)]
 pub struct StoredWebhook {
     pub account_id: AccountId,
@@ -235,7 +232,6 @@ const INSERT_TEST: &str = "
     INSERT INTO webhook_deliveries (account_id, id, kind, state, created_at)
     SELECT account_id, ?2, 'webhook.test', 'failed', ?3 FROM webhooks WHERE account_id = ?1";
 
-/// Stores a test delivery, which is attempted once.
 pub async fn begin_test(
     database: &Database,
     account: AccountId,
@@ -247,7 +243,6 @@ pub async fn begin_test(
     database.run((INSERT_TEST, params)).await
 }
 
-/// `?1` account, `?2` id, `?3` now, `?4` HTTP status or 0, `?5` problem or `''`, `?6` whether it was accepted.
 const UPDATE_DELIVERY: &str =
     "UPDATE webhook_deliveries SET attempts = attempts + 1, attempted_at = ?3, status = nullif(?4, 0),
        problem = nullif(?5, ''), state = CASE WHEN ?6 = 1 THEN 'delivered' ELSE state END

@@ -76,7 +76,6 @@ pub struct LogLine<'a> {
     pub party: Party,
     #[serde(flatten)]
     pub expenses: Expenses,
-    /// Linear memory of the serving instance in bytes.
     pub wasm_bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<&'a str>,

@@ -102,7 +102,6 @@ struct Init<'a> {
     headers: Vec<(&'a str, &'a str)>,
 }
 
-/// Builds a response with a body in memory.
 pub async fn response(from: Response<Body>) -> worker::Result<web_sys::Response> {
     let (parts, body) = from.into_parts();
     let headers = parts

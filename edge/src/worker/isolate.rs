@@ -119,7 +119,6 @@ fn both<A, B>(a: Result<A, Vec<String>>, b: Result<B, Vec<String>>) -> Result<(A
     }
 }
 
-/// Logged as the route of unknown paths.
 const UNKNOWN: &str = "(unknown)";
 
 async fn name_route(path: Option<MatchedPath>, mut response: Response) -> Response {
@@ -129,8 +128,6 @@ async fn name_route(path: Option<MatchedPath>, mut response: Response) -> Respon
     response
 }
 
-/// Serves one request: assigns an id, routes it, completes the response's headers and writes the
-/// log line.
 pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> Response {
     let request_id = random::identifier().unwrap_or_default();
     let deferred = Deferred::new(context);

@@ -1,5 +1,5 @@
-//! A bounded memory of parties. When it is full, the group with the most entries loses some of them: accounts created
-//! to fill the memory only evict each other's entries.
+//! A bounded memory of parties. When it is full, the largest group loses entries: accounts made to fill it only evict
+//! each other's.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -17,7 +17,6 @@ pub(crate) struct IdleSession<S> {
     pub meter: MeterKey,
     pub address: Option<IpAddr>,
     pub group: Key,
-    /// True if the session may also serve other names of its machine.
     pub is_shared: bool,
     pub since: Instant,
     pub session: S,

@@ -34,12 +34,9 @@ impl Default for HashKey {
 
 pub type OperatorId = usize;
 
-/// A unit of session limits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum SiteKey {
-    /// An operator, from one of our source addresses.
     Operator(OperatorId, usize),
-    /// A /24 or a /64, by its first address.
     Network(IpAddr),
     Route(Arc<str>),
 }

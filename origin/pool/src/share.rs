@@ -1,5 +1,4 @@
-//! The one rule of shares: for refused recipients of an hour and of ten minutes, for waiting checks, for probes in
-//! progress and for places of batches.
+//! The one rule of shares: for refused recipients, waiting checks, probes in progress and places of batches.
 
 use crate::{keys::Key, question::Party};
 

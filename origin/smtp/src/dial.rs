@@ -1,6 +1,5 @@
-//! Connects from the configured source addresses; the two families are raced as in Happy Eyeballs.
-//! Only families are raced: two connections to the same family would be two sessions with one
-//! server.
+//! Connects from the configured source addresses. Only the two families are raced (Happy Eyeballs): two connections to
+//! the same family would be two sessions with one server.
 
 use std::{
     fmt, io,

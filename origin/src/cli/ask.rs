@@ -1,5 +1,5 @@
-//! `origin ask`: prints verdicts with their evidence on the terminal, without an edge. If a verdict stays undecided,
-//! also prints this machine's defects.
+//! `origin ask`: prints verdicts with their evidence, without an edge; if one stays undecided, also this machine's
+//! defects.
 
 use std::{fmt, io::Write as _, sync::Arc, time::Duration};
 

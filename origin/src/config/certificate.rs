@@ -1,5 +1,4 @@
-//! The certificate of our own listener, loaded with the configuration so that its mistakes are
-//! reported with other mistakes.
+//! The certificate of our own listener, loaded with the configuration.
 
 use std::{fmt, fs, os::unix::fs::MetadataExt as _, sync::Arc};
 

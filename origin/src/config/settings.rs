@@ -1,5 +1,4 @@
-//! The table of settings: each has a row with its name, form, default, parser, expected form and
-//! description. [`Config`], `--help` and the mistakes are generated from the table.
+//! The table of settings. [`Config`], `--help` and the mistakes are generated from it.
 
 use std::{fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Whether the nameservers work at all, which only questions for the root can tell: about any other name, the silence
-//! may be the fault of that name's owner. An origin whose nameservers are silent answers no probe.
+//! Whether the nameservers work at all, which only questions for the root can tell: about another name, its owner may
+//! be at fault. An origin whose nameservers are silent answers no probe.
 
 use std::{
     sync::{

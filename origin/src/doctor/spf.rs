@@ -1,5 +1,4 @@
-//! The part of SPF (RFC 7208) that the doctor needs: `ip4`, `ip6`, `a`, `mx`, `include`, `exists`, `all` and
-//! `redirect`. Macros depend on a message, which the doctor doesn't have.
+//! The part of SPF (RFC 7208) that the doctor needs; macros depend on a message, which it doesn't have.
 
 use std::{future::Future, net::IpAddr, pin::Pin};
 

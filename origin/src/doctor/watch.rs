@@ -1,6 +1,6 @@
-//! Watches names, SPF and blocklists of every source address while origin serves, because mail servers may refuse us
-//! for them, and the nameservers' answers. The watch raises alerts; batches from an address on a blocklist run at the
-//! pace of a new address. Nothing else changes, so a mistake of a list or a nameserver stops nobody.
+//! Watches names, SPF and blocklists of every source address, and the nameservers' answers, while origin serves. It
+//! raises alerts; batches from an address on a blocklist run at the pace of a new one. Nothing else changes, so a
+//! list's mistake stops nobody.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! A client's connection: its requests in progress, and the time limits before and between them. A client that is
-//! silent for longer is disconnected; otherwise it could keep a socket indefinitely.
+//! A client's connection: its requests in progress, and the time limits before and between them; a silent client is
+//! disconnected.
 
 use std::{
     io,

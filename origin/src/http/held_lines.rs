@@ -1,6 +1,5 @@
 //! The lines of each domain in a batch. A refusal that the rules can't decide is held until the domain's other lines
-//! are answered, and where nobody waits, an accepted line without evidence: the list's own addresses come first, and
-//! the invention last.
+//! are answered, and where nobody waits, an accepted line without evidence: the invention comes last.
 
 use std::collections::HashMap;
 

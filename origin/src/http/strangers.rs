@@ -1,6 +1,6 @@
 //! Connections over which no valid ticket has come yet. Their number is limited for each network and in total: one more
-//! closes the oldest. A stranger therefore can't keep anybody out, not even from the edge's own network: the edge shows
-//! its ticket with its first request, and its connection counts no longer.
+//! closes the oldest. A stranger can't keep out even the edge from its own network: it shows its ticket with its first
+//! request, and counts no longer.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -1,5 +1,5 @@
-//! Finds the domain that was meant by a misspelt domain. A domain that accepts mail is never corrected, unless it is
-//! parked or on a short curated list.
+//! Finds the domain that was meant by a misspelt one. A domain that accepts mail isn't corrected, unless it is parked
+//! or on a short list.
 
 use rcpt_shared::{DomainFacts, DomainKind, closest_domain};
 

@@ -1,5 +1,5 @@
-//! Contrast: a refusal in the words that its host says to a name that doesn't exist means that nobody is there. The
-//! rows are those of `docs/verdicts.md`; a test compares them.
+//! Contrast: a refusal in the words that its host says to a name that doesn't exist means that nobody is there
+//! (`docs/verdicts.md`).
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! Control recipients, which don't exist: we ask about one to learn whether a domain's host accepts everything. A
-//! domain's name is the same all day, so that a greylist knows it when it is asked again.
+//! Control recipients, which don't exist: we ask about one to learn whether a domain's host accepts everything. The
+//! name is the same all day, so that a greylist knows it.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,7 +1,5 @@
-//! Memory about mail hosts and domains, which saves later probes a round trip or a futile attempt.
-//!
-//! Each memory is limited in entries and time; an entry takes about 100 bytes, so all of them
-//! together stay below 10 MB.
+//! Memory about mail hosts and domains, which saves later probes a round trip or a futile attempt. All together stay
+//! below 10 MB, at about 100 bytes an entry.
 
 use std::{borrow::Cow, hash::Hash, sync::Arc, time::Duration};
 

@@ -1,6 +1,5 @@
-//! Our own addresses, to which we never connect: the addresses of this machine, the configured
-//! addresses, and those to which our HELO names resolve. Behind a NAT, only the names reveal the public
-//! address.
+//! Our own addresses, to which we never connect: this machine's, the configured ones, and those of our HELO names,
+//! which alone reveal the public address behind a NAT.
 
 use std::{net::IpAddr, sync::Arc};
 

@@ -1,7 +1,6 @@
-//! Prepared inputs of a probe: a domain's mail hosts in order, and the addresses of the first host.
-//!
-//! A plan is made from cached answers of DNS that have passed the configuration's checks (routes, opt-outs, the address
-//! guard). A plan saves a probe its lookups, and expires when the first of its answers does, or on a reload.
+//! Prepared inputs of a probe: a domain's mail hosts in order, and the addresses of the first. A plan is made from
+//! cached answers of DNS that have passed the configuration's checks, and expires with the first of them, or on a
+//! reload.
 
 use std::{
     net::SocketAddr,

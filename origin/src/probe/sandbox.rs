@@ -1,5 +1,5 @@
-//! Sandbox addresses, answered without a connection: the fixed reply is judged like a real reply.
-//! If a route exists for the domain, the routed server gives the replies, and the table everything else.
+//! Sandbox addresses, answered without a connection: the fixed reply is judged like a real one. With a route for the
+//! domain, the routed server gives the replies.
 
 use std::{future::pending, sync::Arc, time::Duration};
 

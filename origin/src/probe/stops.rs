@@ -1,5 +1,5 @@
-//! Machines and operators that answered us and then began to refuse us. Most bans are a packet filter's: the connection
-//! is refused, or nothing answers. Lists stay away until one of their lines, let through each minute, is answered.
+//! Machines and operators that answered us and then began to refuse us, mostly by a packet filter. Lists stay away
+//! until one of their lines, let through each minute, is answered.
 
 use std::{collections::HashMap, net::IpAddr, time::Duration};
 

@@ -1,7 +1,7 @@
-//! Recent verdicts: if an address is checked again within its cache time, the mail server isn't contacted again. All
-//! checks of a domain go to one origin, which therefore has the domain's verdicts.
+//! Recent verdicts, so that an address checked again soon costs no conversation. All checks of a domain go to one
+//! origin.
 //!
-//! Verdicts are stored in memory only, under a MAC with a key of this process, and limited in number and time.
+//! Stored in memory only, under a MAC with a key of this process, and limited in number and time.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Messages to the service manager (sd_notify(3)): ready, stopping, alive; and the sockets that it passes
-//! (sd_listen_fds(3)). Without a service manager nothing is sent.
+//! Messages to the service manager (sd_notify(3)), and the sockets that it passes (sd_listen_fds(3)). Without one
+//! nothing is sent.
 
 use std::{env, io, net::SocketAddr, time::Duration};
 

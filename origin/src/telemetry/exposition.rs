@@ -1,5 +1,4 @@
-//! The two text formats of metrics: OpenMetrics 1.0, which the library writes, and Prometheus'
-//! classic format, which every tool reads.
+//! The two text formats of metrics: OpenMetrics 1.0, and Prometheus' classic format, which every tool reads.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,4 @@
-//! JSON log lines on stderr. A separate thread writes the lines, so that a blocked reader of the log loses lines but
-//! delays no check.
+//! JSON log lines on stderr, written by a thread: a blocked reader of the log loses lines but delays no check.
 
 use std::sync::OnceLock;
 

@@ -1,5 +1,5 @@
-//! Watches whether outbound port 25 is open. Most clouds block the port by default, and a blocked port looks like the
-//! recipient's fault. A blocked port must raise an alarm and never decide a user's verdict.
+//! Watches whether outbound port 25 is open. Most clouds block it, which looks like the recipient's fault: it must
+//! raise an alarm and never decide a user's verdict.
 
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 

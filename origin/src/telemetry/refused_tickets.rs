@@ -1,5 +1,5 @@
-//! Says in the log why a ticket was refused: two secrets that differ and two clocks that differ look the same from
-//! outside. Nothing of it goes to the caller.
+//! Says in the log, and only there, why a ticket was refused: two secrets that differ and two clocks that differ look
+//! the same from outside.
 
 use std::{fmt, time::Duration};
 

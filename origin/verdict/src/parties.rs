@@ -1,5 +1,5 @@
-//! Whom a reply quotes. A refusal that quotes our sender or our HELO name, and not the recipient, is about us, whatever
-//! its words and codes: a server that verifies senders says `550 5.1.1 <our sender>: user unknown` at RCPT.
+//! Whom a reply quotes. A refusal that quotes us and not the recipient is about us, whatever its words and codes: a
+//! server that verifies senders says `550 5.1.1 <our sender>: user unknown` at RCPT.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
-//! Phrases of servers in lower case, each with the provider or software that uses it. `data/idioms.toml` has phrases
-//! whose single words would mislead, `data/phrases.toml` all others.
+//! Phrases of servers in lower case, each with the provider or software that uses it: `data/idioms.toml` if single
+//! words would mislead, else `data/phrases.toml`.
 //!
-//! A phrase is searched in the text that `text.rs` prepares: words separated and surrounded by single spaces,
-//! without quoted addresses. Sisimai is a library that parses bounces and lists observed wordings.
+//! They're searched in the text that `text.rs` prepares. Sisimai is a library that parses bounces and lists observed
+//! wordings.
 
 use std::{borrow::Cow, cmp::Reverse, collections::HashMap, sync::LazyLock};
 

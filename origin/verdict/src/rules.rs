@@ -1,7 +1,5 @@
-//! The policy as tables: the first matching rule gives a reply's status and reason.
-//!
-//! `docs/verdicts.md` contains the same rows in the same order, each with an explanation; a test
-//! compares them.
+//! The policy as tables: the first matching rule gives a reply's status and reason. A test compares them with
+//! `docs/verdicts.md`.
 
 mod before_rcpt;
 mod rcpt_permanent;

@@ -1,7 +1,5 @@
-//! A server's words without quotations, in the form for searching the tables' words.
-//!
-//! A mailbox may be named `spamhaus` and a host `callback.example.org`: addresses, host names and
-//! URLs are removed before the search.
+//! A server's words in the form for searching the tables'. A mailbox may be named `spamhaus`, so addresses, host names
+//! and URLs are removed first.
 
 pub(super) mod fold;
 mod host_name;

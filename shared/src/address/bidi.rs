@@ -1,6 +1,5 @@
-//! RFC 5893 §2, the Bidi rule: labels in right-to-left scripts, and labels next to them, must have
-//! only one reading order. The platform's URL checks only labels that start right-to-left. The rule's data also tells
-//! the marks that need a letter before them.
+//! RFC 5893 §2, the Bidi rule: labels in right-to-left scripts, and labels next to them, must have only one reading
+//! order. The platform's URL checks only labels that start right-to-left.
 
 use icu_properties::{CodePointMapData, props::BidiClass as Class};
 

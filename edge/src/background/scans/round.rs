@@ -1,5 +1,4 @@
-//! One round of a message: which addresses are checked now, which results are stored, and which
-//! addresses are retried later. Pure rules; `now` is an argument.
+//! One round of a message: which addresses are checked now, and which later. Pure rules; `now` is an argument.
 
 use rcpt_shared::{Address, Deliverability, Reason, Status, Verdict};
 

@@ -1,5 +1,4 @@
-//! Splits a part into messages by its content alone: a repeated part results in the same messages,
-//! even if the configuration has changed.
+//! Splits a part into messages by its content alone: a repeated part results in the same messages.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,4 @@
-//! The client's half of a passkey ceremony (WebAuthn Level 3 §5.8.1): the answered challenge, the page's origin, and
-//! the type of the ceremony.
+//! The client's half of a passkey ceremony (WebAuthn Level 3 §5.8.1).
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Deserialize;

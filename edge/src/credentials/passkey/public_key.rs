@@ -1,5 +1,5 @@
-//! The public key of a passkey: parsed from its COSE form (RFC 9052) and stored as a JWK (RFC 7517). Also converts
-//! signatures to the form that the runtime verifies.
+//! The public key of a passkey: parsed from COSE (RFC 9052), stored as a JWK (RFC 7517). Also converts signatures for
+//! the runtime.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 

@@ -1,5 +1,4 @@
-//! Additions to the API description that the handlers' attributes lack: open lists, members that
-//! are always present, lengths and patterns, and headers of all responses.
+//! Additions to the API description that the handlers' attributes lack.
 
 use std::collections::{BTreeMap, BTreeSet};
 

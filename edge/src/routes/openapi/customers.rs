@@ -1,5 +1,5 @@
-//! The part of the description that a program needs: without the operations that only the portal calls, and without the
-//! section `webhooks`, on which widely used generators break.
+//! The part of the description that a program needs: without the portal's operations, and without `webhooks`, on which
+//! generators break.
 
 use serde_json::Value;
 

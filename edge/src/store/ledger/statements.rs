@@ -217,7 +217,6 @@ pub(super) const SELECT_USAGE: &str = concat!(
     IN_FORCE
 );
 
-/// Units to charge for lease `l`: up to `?4` in total, without those that were charged before.
 macro_rules! due {
     () => {
         "max(0, ?4 - l.n_charged)"

@@ -47,7 +47,6 @@ pub(super) fn ended<'a>(scan: &'a str, ending: &'a str) -> [Statement<'a>; 3] {
     statements.map(|sql| (sql, vec![scan.into(), ending.into()]))
 }
 
-/// A scan that hasn't ended by the end of its lifetime, or that has stalled.
 #[derive(Debug, Deserialize)]
 pub struct Overdue {
     pub id: String,
@@ -97,7 +96,6 @@ const UPDATE_CLOSED: &str = "
       counts = ?7, by_verdict = ?8
     WHERE id = ?1 AND ended_at IS NULL AND answered = ?6 AND progress_at = ?9";
 
-/// Ends a scan with these counts: as `completed`, or as `expired` with its unit refunded.
 pub async fn close(
     database: &Database,
     scan: &Overdue,

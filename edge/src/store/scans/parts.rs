@@ -1,5 +1,5 @@
-//! Parts of a scan as they arrive. A part is recorded before it is queued and marked when all of it
-//! is in the queue. If a request is interrupted, the client sends the identical part again.
+//! Parts of a scan as they arrive. A part is recorded before it is queued, and marked when all of it is in the queue.
+//! After an interruption the client sends the identical part again.
 
 use constcat::concat;
 use rcpt_shared::{Deliverability, Status};
@@ -13,7 +13,6 @@ use crate::{
     store::ledger::{CallerTexts, authorise::AUTHORISE},
 };
 
-/// A part of a scan to record: its number, size and MACs.
 #[derive(Debug)]
 pub struct ScanPart<'a> {
     pub scan: &'a str,
@@ -31,7 +30,6 @@ pub struct PartState {
     pub part: Option<WrittenPart>,
 }
 
-/// A recorded part: its MAC, whether all of it is queued, and the number of its comparisons so far.
 #[derive(Debug, Deserialize)]
 pub struct WrittenPart {
     /// Empty if the part has too few different addresses.
@@ -41,7 +39,6 @@ pub struct WrittenPart {
 }
 
 impl WrittenPart {
-    /// True if the part's comparisons are used up: not even a repeated part is compared any more.
     pub const fn is_used_up(&self) -> bool {
         self.comparisons >= COMPARISONS_MAX
     }
@@ -51,7 +48,6 @@ impl WrittenPart {
 /// whole part is right.
 const COMPARISONS_MAX: u32 = 20;
 
-/// `?4` scan, `?5` part, `?6` positions, `?7` MAC, `?8` time after which the scan must have been created.
 const INSERT_PART: &str = concat!(
     "INSERT OR IGNORE INTO scan_parts (scan_id, part, mac)
      SELECT s.id, ?5, ?7 FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
@@ -88,7 +84,6 @@ const UPDATE_COMPARISONS: &str = concat!(
     " RETURNING mac"
 );
 
-/// Result of preparing a comparison.
 #[derive(Debug)]
 pub enum Comparison {
     With(String),
@@ -102,7 +97,6 @@ struct Compared {
     mac: String,
 }
 
-/// Counts a comparison of the part and returns its MAC.
 pub async fn compare_part(
     database: &Database,
     caller: Caller,

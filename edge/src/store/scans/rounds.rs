@@ -11,7 +11,6 @@ use crate::{
     store::plans::IN_FORCE,
 };
 
-/// The scan of a message, and the stored results of this round of the message.
 #[derive(Debug, Deserialize)]
 pub struct Round {
     pub handed: u8,
@@ -59,7 +58,6 @@ pub async fn begin_round(
 const UPDATE_HANDED: &str =
     "UPDATE scans SET handed = 1 WHERE id = ?1 AND ended_at IS NULL RETURNING id";
 
-/// Records that a request to an origin is about to start; `false` if the scan has ended.
 pub async fn hand_over(database: &Database, scan: &str) -> Result<bool, Error> {
     database.any((UPDATE_HANDED, vec![scan.into()])).await
 }
@@ -123,7 +121,6 @@ const UPDATE_MISSED: &str = "
       SELECT 1 FROM scan_results r WHERE r.scan_id = ?1 AND r.slot >= 0)
     WHERE id = ?1 AND ended_at IS NULL";
 
-/// A round in which nobody could be asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Miss {
     pub due_at: u64,
@@ -152,7 +149,6 @@ const DELETE_RETRY: &str = "
     DELETE FROM scan_retries WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND EXISTS (
       SELECT 1 FROM scan_results WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5)";
 
-/// Results of a completed round, to be stored and counted.
 #[derive(Debug)]
 pub struct RoundOutcome<'a> {
     pub results: &'a str,
@@ -164,7 +160,6 @@ pub struct RoundOutcome<'a> {
     pub writer: &'a str,
 }
 
-/// Results that a round adds to its scan.
 #[derive(Debug)]
 pub struct Delta {
     /// Positions with a new final verdict, by status.
@@ -193,7 +188,6 @@ const INSERT_RESULTS: &str = "
 /// `?7` answered: stores nothing if the round would end its scan.
 const INSERT_FURTHER_RESULTS: &str = concat!(INSERT_RESULTS, " AND answered + ?7 < total");
 
-/// Adds a parameter's counts to a column's.
 macro_rules! added {
     ($column:literal, $param:literal) => {
         concat!(
@@ -292,7 +286,6 @@ const UPDATE_FOLLOWED: &str = "
     UPDATE scan_results SET followed = 1
     WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4";
 
-/// Records that the next round's message is in the queue.
 pub async fn set_followed(database: &Database, position: RoundPosition<'_>) -> Result<(), Error> {
     database.run((UPDATE_FOLLOWED, position.params())).await
 }

@@ -132,7 +132,6 @@ impl Costs {
         cost.is_some_and(|cost| cost.was_cut(now) && !cost.is_repeated)
     }
 
-    /// A session has ended. `made_wait` is true if it was cut, or if others waited for it.
     pub(crate) fn hear_end(
         &mut self,
         party: Party,

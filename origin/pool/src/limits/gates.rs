@@ -20,7 +20,6 @@ const AFTER_OTHERS: Duration = Duration::from_secs(1);
 const MAX_HEARD: usize = 8;
 const MAX_GATES: usize = 4_096;
 
-/// A server's refusal.
 #[derive(Clone, Copy)]
 struct Heard {
     /// The group and account that provoked it; `None` if nobody did.
@@ -60,9 +59,7 @@ impl Gate {
 
 pub(crate) struct Gates<K> {
     gates: Bounded<K, Gate>,
-    /// Time for which a gate stays narrow after the last refusal.
     memory: Duration,
-    /// Time between two sessions, see [`crate::settings::Pace`].
     interval: Duration,
 }
 

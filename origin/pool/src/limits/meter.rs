@@ -1,5 +1,4 @@
-//! Counters for one operator from one source address, or for one machine of no known operator: sessions, their rate,
-//! recipients and refused recipients.
+//! Counters for one operator from one source address, or for one machine of no known operator.
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;

@@ -36,7 +36,6 @@ const WINDOW: Duration = Duration::from_secs(600);
 const HOUR: Duration = Duration::from_secs(3_600);
 const MAX_PARTIES: usize = 20_000;
 
-/// A check, as the limits of refused recipients see it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asking {
     pub party: Party,

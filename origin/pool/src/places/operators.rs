@@ -1,5 +1,4 @@
-//! The table of operators: mail hosts, their operators, and their limits. The rows are in `data/operators.toml` and in
-//! the configured `operators_file`.
+//! The table of operators, with their mail hosts and limits: `data/operators.toml` and the configured `operators_file`.
 
 mod parse;
 
@@ -36,11 +35,9 @@ pub struct Operators {
     by_consumer_domain: HashMap<String, OperatorId>,
 }
 
-/// A suffix with a `*`.
 #[derive(Debug, Clone)]
 struct Pattern {
     end: String,
-    /// All labels, from the last to the first.
     labels: Vec<String>,
 }
 

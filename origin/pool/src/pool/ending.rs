@@ -91,7 +91,6 @@ impl<S: Send + 'static> Pool<S> {
 }
 
 impl<S> State<S> {
-    /// Ends a use of a session, and serves those who wait.
     fn end(
         &mut self,
         key: &SiteKey,

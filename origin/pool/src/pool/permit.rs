@@ -21,7 +21,6 @@ use crate::{
     site::{Answer, Grant},
 };
 
-/// A session to use, or permission to open one.
 pub enum Acquired<S: Send + 'static> {
     Idle(S, Permit<S>),
     New(Permit<S>),
@@ -66,7 +65,6 @@ pub struct Permit<S: Send + 'static> {
     pool: Arc<Pool<S>>,
     /// Boxed to keep a probe's futures small: each step holds the permit.
     pub(crate) want: Box<Want>,
-    /// Number of this use of a session at the site.
     id: u64,
     cut: watch::Receiver<bool>,
     answered: AtomicBool,

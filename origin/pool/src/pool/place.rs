@@ -178,7 +178,6 @@ impl<S> State<S> {
         (meter.and_then(|meter| meter.rate.floor_since()), site.rest)
     }
 
-    /// The source address for the operator's domains of `identity`; a rest may begin.
     fn use_source(
         &mut self,
         operator: OperatorId,

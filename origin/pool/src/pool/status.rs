@@ -1,5 +1,5 @@
-//! The pool's status report: the rate at each operator from each source address, and if it was
-//! lowered, since when and by which words.
+//! The pool's status report: each operator's rate from each source address, and since when and by which words it was
+//! lowered.
 
 use std::sync::Arc;
 

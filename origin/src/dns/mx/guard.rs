@@ -1,5 +1,5 @@
-//! Rules for the addresses that we may connect to. Domain owners choose the names of mail hosts, so
-//! without this check a probe could connect to any machine in our network.
+//! The addresses that we may connect to: domain owners name the mail hosts, and could otherwise lead a probe to any
+//! machine in our network.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},

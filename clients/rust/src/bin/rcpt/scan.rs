@@ -1,5 +1,4 @@
-//! `rcpt scan`: checks a file in the background. A journal next to the output records the progress,
-//! so that the same command continues after an interruption.
+//! `rcpt scan`: checks a file in the background. A journal next to the output lets the same command continue.
 
 mod journal;
 mod list;

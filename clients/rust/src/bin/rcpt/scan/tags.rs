@@ -1,4 +1,5 @@
-//! Tags of lists that this machine has sent: by them, a scan's verdicts are found again when the rows have moved. They hold no address. Sign-out removes them, and so do nine days.
+//! Tags of lists that this machine has sent, which find a scan's verdicts again when the rows have moved. Sign-out and
+//! nine days remove them.
 
 use std::{fs, io, path::PathBuf, time::Duration};
 
