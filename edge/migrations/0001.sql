@@ -1,6 +1,6 @@
 -- The tables of every database; docs/architecture.md, "Where data lives", says what is in them. Times are unix seconds,
 -- and days are counted from 1970-01-01 in UTC. D1 binds numbers as doubles: STRICT turns them back into integers or fails.
--- No behaviour is here: what a deed writes is in the statements of its batch (edge/src/store). The two triggers guard
+-- No behaviour is here: what a deed writes is in the statements of its batch (edge/src, files ending in `_sql` and `ledger/`). The two triggers guard
 -- what no statement may do, and bound a table.
 
 -- The sizes of the plans. Every database has them all.
@@ -64,7 +64,7 @@ CREATE TABLE accounts (
   -- somebody who guesses slowly too.
   wrong_codes     INTEGER NOT NULL DEFAULT 0,
 
-  -- The ledger (edge/src/store/ledger.rs). Checks charged to the daily allowance of `day`; when the first charge of a
+  -- The ledger (edge/src/ledger/charge.rs). Checks charged to the daily allowance of `day`; when the first charge of a
   -- later day arrives, the pair moves to `previous_*`, so that a check that was leased before midnight is still charged
   -- to the day it was leased on.
   day              INTEGER NOT NULL DEFAULT 0,
@@ -74,7 +74,7 @@ CREATE TABLE accounts (
   welcome_left     INTEGER NOT NULL DEFAULT 0 CHECK (welcome_left >= 0),
   -- Names the last charge of a cached answer, so that a retry after a lost reply does not charge twice.
   last_charge      TEXT    NOT NULL DEFAULT '',
-  -- For the chart of the owner (edge/src/store/usage_days.rs): welcome checks left at the end of `previous_day`, and a
+  -- For the chart of the owner (edge/src/ledger/usage_days.rs): welcome checks left at the end of `previous_day`, and a
   -- JSON list of the days of the month before it, each with its day, its checks, and the welcome checks left at its end.
   -- Day 0 stands for what there was before the first charge.
   previous_welcome INTEGER NOT NULL DEFAULT 0,

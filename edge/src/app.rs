@@ -12,9 +12,9 @@ use crate::{
     config::Config,
     credentials::session::SessionId,
     isolate,
+    ledger::{databases::Databases, plans::PlanSizes},
     limits::{hashing::HashingTurns, pace::Pace, refusals::Refusals, shield::Shield},
     outbound::{in_flight::InFlight, origins::Origins},
-    store::{databases::Databases, plans::PlanSizes},
 };
 
 use policies::Policies;

@@ -10,7 +10,6 @@ pub mod guard_hook;
 pub mod idempotency;
 pub mod link_token;
 pub mod mailed_token;
-pub mod passkey;
 pub mod password;
 pub mod proof;
 pub mod random;

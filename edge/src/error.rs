@@ -1,4 +1,4 @@
-//! The error type of handlers: the response to the caller, and the cause for the log. `table.rs`
+//! The error type of handlers: the response to the caller, and the cause for the log. `error/table.rs`
 //! lists most errors.
 
 mod body;

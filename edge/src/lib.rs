@@ -2,21 +2,28 @@
 //! docs/architecture.md describes the rooms; `rooms.rs` checks that each uses only those below it.
 
 mod account;
+mod accounts;
 mod app;
-mod background;
 mod cf;
+mod checks;
 mod config;
 mod credentials;
 mod error;
 mod extract;
 mod isolate;
+mod keys;
+mod ledger;
 mod limits;
 mod mail;
 mod meter;
+mod notices;
 mod operator;
 mod outbound;
 #[cfg(test)]
 mod rooms;
 mod routes;
-mod store;
+mod scans;
+mod schedule;
+mod schema;
+mod webhooks;
 mod worker;

@@ -17,7 +17,7 @@
 //! | a site, or a network without one | half of the password hashes, ten at once | by isolate | `hashing` |
 //! | all clients | one password hash at a time, 10 s of waiting | by isolate | `hashing` |
 //! | a network; an address or account that is signed in to; a mailed link; all mails of a day | attempts up to a limit, in buckets that drain | exactly, in D1 | `rules`, `throttle` |
-//! | an account | its plan's checks and scans a day, and checks in flight | exactly, in D1 | `quota`, `store/ledger.rs`, `store/scans.rs` |
+//! | an account | its plan's checks and scans a day, and checks in flight | exactly, in D1 | `quota`, `ledger/charge.rs`, `scans/scans_sql.rs` |
 //! | a caller whose key is dead or whose session has ended; for ten seconds, one whose allowance is used up | nothing, without asking D1 again | by isolate | `refusals` |
 //!
 //! The numbers of the shields are in wrangler.toml, those of plans in D1. All others are settings (`config/reader.rs`)

@@ -8,5 +8,3 @@ mod origin_health;
 pub mod origins;
 mod rendezvous;
 pub mod turnstile;
-pub mod webhook;
-pub mod webhook_url;

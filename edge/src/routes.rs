@@ -13,46 +13,28 @@ use axum::{
 use utoipa::{Path, openapi::HttpMethod};
 
 use crate::{
+    accounts::{
+        account, changes, email_change, passkey_registration, passkey_sign_in, passkeys, passwords,
+        plan, profile, quota, registration, security_event_list, session_list, sessions,
+        two_factor, usage,
+    },
     app::App,
     error::Error,
     extract::{caller::follow_up, json_body},
+    keys::{key_list, own_key},
     operator,
+    scans::{events, scan_list, scan_parts, scan_results},
+    webhooks::notifications,
 };
 
-mod account;
-mod api_key;
-mod changes;
 mod domain_body;
 mod domains;
-mod email_change;
-mod events;
 mod export;
 mod guard;
 mod health;
-mod key_terms;
-mod keys;
-mod notifications;
 #[cfg(test)]
 mod openapi;
-mod passkey_registration;
-mod passkey_sign_in;
-mod passkeys;
-mod password_proof;
-mod passwords;
-mod plan;
-mod profile;
-mod quota;
-mod registration;
-mod scan;
-mod scan_parts;
-mod scan_results;
-mod scans;
-mod security_events;
-mod session_list;
-mod sessions;
 mod site;
-mod two_factor;
-mod usage;
 pub mod validate_email;
 mod validate_emails;
 
@@ -107,27 +89,27 @@ operations! {
     email_change::confirm,
     changes::stop,
     changes::stop_in_session,
-    api_key::rotate,
-    api_key::show,
-    keys::make,
-    keys::list,
-    keys::end,
-    keys::replace,
-    keys::replace_all,
-    keys::self_revoke,
+    own_key::rotate,
+    own_key::show,
+    key_list::make,
+    key_list::list,
+    key_list::end,
+    key_list::replace,
+    key_list::replace_all,
+    key_list::self_revoke,
     profile::update,
     account::show,
     account::delete,
-    security_events::list,
+    security_event_list::list,
     export::export,
     plan::show,
     quota::report,
     usage::report,
-    scans::create,
-    scans::list,
-    scans::show,
-    scans::cancel,
-    scans::delete,
+    scan_list::create,
+    scan_list::list,
+    scan_list::show,
+    scan_list::cancel,
+    scan_list::delete,
     scan_parts::put,
     scan_parts::compare,
     scan_results::read,

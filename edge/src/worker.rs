@@ -12,14 +12,13 @@ use worker::{
 };
 
 use crate::{
-    background::{
-        maintenance,
-        scans::{
-            consumer::{Disposition, consume},
-            redelivery,
-        },
-    },
     cf::clock,
+    scans::{
+        consumer::{Disposition, consume},
+        redelivery,
+    },
+    schedule::maintenance,
+    webhooks::delivery,
 };
 
 #[event(fetch)]
@@ -45,7 +44,7 @@ async fn queue(batch: MessageBatch<String>, env: Env, _context: Context) -> work
     let messages = batch.raw_iter().map(async |message| {
         let text = message.body().as_string();
         let done = match &isolate {
-            Ok(isolate) => consume(&isolate.app, text.as_deref()).await,
+            Ok(isolate) => consume(&isolate.app, text.as_deref(), delivery::scan_ended).await,
             Err(_) => Disposition::Retry,
         };
         match done {

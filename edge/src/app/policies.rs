@@ -2,12 +2,32 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::{
     account::AccountId,
     credentials::proof::Caller,
     isolate::{FOREVER, Map},
-    store::guard::StoredPolicy,
 };
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct StoredPolicy {
+    pub account_id: AccountId,
+    pub refuse: String,
+    pub allow_domains: String,
+    pub block_domains: String,
+    pub deadline_ms: u64,
+    pub hook_version: u32,
+    pub previous_until: u64,
+    pub key_version: u32,
+}
+
+impl StoredPolicy {
+    pub const fn has_hook(&self, version: u32, now: u64) -> bool {
+        self.hook_version == version
+            || self.hook_version == version.saturating_add(1) && self.previous_until > now
+    }
+}
 
 const FRESH_MS: u64 = 10_000;
 const POLICIES_MAX: usize = 200;

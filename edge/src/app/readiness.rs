@@ -35,6 +35,7 @@ pub enum Warning {
     Settings,
 }
 
+/// State of a part of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {

@@ -22,9 +22,9 @@ use crate::{
         session::{self, PresentedSession, Session},
     },
     error::{Error, outcome},
+    ledger::account,
     limits::{refusals::Refusal, shield::Shield},
     meter,
-    store::{accounts, sessions},
 };
 
 /// A constant is resolved at link time. A look-up at run time would need a table of all header
@@ -115,7 +115,7 @@ fn note_use(app: &Arc<App>, context: &RequestContext) {
     let app = Arc::clone(app);
     context.deferred.after_response(async move {
         let recorded = match app.databases.of(session.account) {
-            Ok(database) => sessions::mark_used(database, session).await,
+            Ok(database) => account::mark_used(database, session).await,
             Err(error) => Err(error),
         };
         if let Err(error) = recorded {
@@ -154,7 +154,7 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
     {
         // Only ended keys and sessions are remembered: an account closed by the operator may be
         // reopened.
-        if accounts::has_ended(database, caller).await.unwrap_or_default() {
+        if account::has_ended(database, caller).await.unwrap_or_default() {
             app.refusals.learn(caller, Refusal::Dead, clock::now());
         }
     }

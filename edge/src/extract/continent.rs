@@ -9,7 +9,7 @@ use crate::{
     app::App,
     credentials::{address_hash::MailboxHash, random},
     error::Error,
-    store::databases::choose,
+    ledger::databases::choose,
 };
 
 /// Two letters, as Cloudflare names a request's continent; empty if unknown, or if an API key was

@@ -20,11 +20,11 @@ use crate::{
         session::Session,
     },
     error::Error,
-    limits::rules::Key,
-    store::{
-        accounts::{self, StoredAccount},
+    ledger::{
+        account::{self, StoredAccount},
         security_events::{self, FailedAttempt},
     },
+    limits::rules::Key,
 };
 
 pub struct Member {
@@ -37,7 +37,7 @@ impl FromRequestParts<Arc<App>> for Member {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let session = Session::from_request_parts(parts, app).await?;
-        let account = accounts::by_session(app.databases.of(session.account)?, session).await?;
+        let account = account::by_session(app.databases.of(session.account)?, session).await?;
         Ok(Self { session, account: account.ok_or_else(Error::invalid_session)? })
     }
 }
@@ -68,7 +68,7 @@ impl Member {
         right: &RightCode,
     ) -> Result<Error, Error> {
         let database = app.databases.of(self.account.id)?;
-        let now = accounts::by_session(database, self.session).await?;
+        let now = account::by_session(database, self.session).await?;
         let otherwise = Error::invalid_session();
         self.second_factor().explain_failure(app, context, right, now, otherwise).await
     }

@@ -12,11 +12,11 @@ use super::device::Device;
 use crate::{
     account::AccountId,
     app::App,
-    background::notices,
     cf::{clock, deferred::Deferred},
     credentials::{idempotency::Idempotent, proof::Caller, session::PresentedSession},
     error::Error,
     mail::AccountEvent,
+    notices,
 };
 
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -11,13 +11,13 @@ use crate::{
     cf::{clock, log},
     credentials::{random, recovery_code::RecoveryCode, totp::TotpSecret},
     error::Error,
+    ledger::{
+        account::StoredAccount,
+        code::{self, Code},
+    },
     limits::{
         rules::{Gate, Key},
         throttle::Attempt,
-    },
-    store::{
-        accounts::StoredAccount,
-        two_factor::{self, Code},
     },
 };
 
@@ -58,7 +58,7 @@ impl<'a> SecondFactor<'a> {
             Some(recovery_code) => {
                 let hash = recovery_code.hash(self.account.id);
                 let database = app.databases.of(self.account.id)?;
-                let exists = two_factor::is_recovery_code(database, self.account.id, &hash).await?;
+                let exists = code::is_recovery_code(database, self.account.id, &hash).await?;
                 exists.then_some(Code::Recovery(hash))
             }
             None => {
@@ -76,7 +76,7 @@ impl<'a> SecondFactor<'a> {
 
     pub async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
         let database = app.databases.of(self.account.id)?;
-        two_factor::count_wrong_code(database, self.account.id, &context.event()).await?;
+        code::count_wrong_code(database, self.account.id, &context.event()).await?;
         context.notify(app, self.account.id);
         Ok(Error::totp_invalid(self.status))
     }
@@ -126,7 +126,7 @@ impl<'a> SecondFactor<'a> {
         let unsealable = |_| Error::internal("a TOTP secret cannot be sealed");
         let secret = TotpSecret::open(secrets, account, sealed).map_err(unsealable)?;
         let fresh = secret.seal(secrets, account, random::bytes()?).map_err(unsealable)?;
-        two_factor::reseal(app.databases.of(account)?, account, sealed, &fresh).await
+        code::reseal(app.databases.of(account)?, account, sealed, &fresh).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The UTC day in which allowances are counted, and the report of them. The rules are in `store/ledger.rs`: only the
+//! The UTC day in which allowances are counted, and the report of them. The rules are in `ledger/charge.rs`: only the
 //! database can enforce them.
 
 use chrono::{DateTime, Utc};

@@ -238,7 +238,7 @@ mod tests {
         assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
     }
 
-    /// A bucket of the day's emails with its reserve, by the rules in `limits/throttle.rs`.
+    /// A bucket of the day's emails with its reserve, by the rules in `throttle.rs`.
     struct Budget {
         rule: Rule,
         drained_at: u64,

@@ -10,14 +10,14 @@ use super::{
 };
 use crate::{
     account::AccountId,
+    accounts::recoveries_sql::{self, IS_RECOVERABLE},
     app::App,
     cf::{clock, database::Statement},
     error::Error,
-    store::{
+    ledger::{
         notices::{deed, notice},
         operator_actions::BY_CALL,
         plans::IN_FORCE,
-        recoveries::{self, IS_RECOVERABLE},
     },
 };
 
@@ -83,7 +83,7 @@ pub const UNDELETE: AccountChange = AccountChange {
 /// The next scheduled run emails the owner, since an impostor may have persuaded the operator.
 pub const RECOVER: AccountChange = AccountChange {
     record: record!(IS_RECOVERABLE),
-    statements: &recoveries::START,
+    statements: &recoveries_sql::START,
     refusal: |account| {
         if account.two_factor == 0 {
             "It can't be recovered: two-factor authentication is off."
@@ -158,7 +158,7 @@ pub async fn set_plan(
 }
 
 const RECORD: &str = record!("true");
-/// `?3` the number. The account's chart counts welcome checks from its first day (`store/usage_days.rs`).
+/// `?3` the number. The account's chart counts welcome checks from its first day (`ledger/usage_days.rs`).
 const UPDATE_WELCOME: &str = concat!(
     UPDATE,
     "welcome_left = welcome_left + ?3,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     cf::database::{Database, Param, Rows, Statement},
     error::Error,
-    store::operator_actions,
+    ledger::operator_actions,
 };
 
 /// The call that asks for a change.

@@ -13,7 +13,7 @@ use crate::{
     app::App,
     cf::clock,
     error::Error,
-    store::directory::{self, Owner},
+    ledger::directory::{self, Owner},
 };
 
 /// Accounts of one call.

@@ -13,8 +13,8 @@ use crate::{
     cf::database::Database,
     credentials::{account_reference, tenant},
     error::Error,
+    ledger::{directory, plans::IN_FORCE},
     meter,
-    store::{directory, plans::IN_FORCE},
 };
 
 /// An account's state, with times as texts in UTC.

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     app::App,
-    background::notices,
     cf::clock,
     credentials::{
         account_reference,
@@ -25,8 +24,9 @@ use crate::{
         json_body::{self, BODY_BYTES_MAX},
         request::RequestContext,
     },
+    ledger::plans::{self, PlanEvent},
     mail::AccountEvent,
-    store::plans::{self, PlanEvent},
+    notices,
 };
 
 pub const PATH: &str = "/v1/operator/plans";

@@ -11,7 +11,7 @@ use super::deed::{Deed, Done};
 use crate::{
     app::App,
     error::Error,
-    store::plans::{self, PlanSizes},
+    ledger::plans::{self, PlanSizes},
 };
 
 /// A size that operators change.

@@ -15,7 +15,7 @@ use crate::{
     app::App,
     cf::database::{Database, Statement},
     error::Error,
-    store::plans::IN_FORCE,
+    ledger::plans::IN_FORCE,
 };
 
 const ROWS_MAX: usize = 50;

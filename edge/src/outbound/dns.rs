@@ -23,7 +23,7 @@ pub enum MailDomain {
 }
 
 #[derive(Deserialize)]
-pub(super) struct DnsDocument {
+pub struct DnsDocument {
     #[serde(rename = "Status")]
     status: u8,
     #[serde(rename = "Answer", default)]
@@ -38,7 +38,7 @@ struct Record {
 }
 
 impl DnsDocument {
-    pub(super) fn addresses(&self) -> impl Iterator<Item = &str> {
+    pub fn addresses(&self) -> impl Iterator<Item = &str> {
         let records = self.answer.iter().filter(|record| [A, AAAA].contains(&record.kind));
         records.map(|record| record.data.as_str())
     }
@@ -71,7 +71,7 @@ impl MailDomain {
     }
 }
 
-pub(super) async fn resolve(url: &str, domain: &str, kind: &str) -> Option<DnsDocument> {
+pub async fn resolve(url: &str, domain: &str, kind: &str) -> Option<DnsDocument> {
     let question = OutgoingRequest {
         // A-labels contain no character with a meaning in URLs.
         url: &format!("{url}?name={domain}&type={kind}"),

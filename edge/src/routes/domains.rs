@@ -25,8 +25,8 @@ use crate::{
     credentials::{idempotency::Idempotent, proof::Caller, tenant},
     error::{Error, LimitError, PlainError, ValidationError, rate_limit::RateLimit},
     extract::{json_body::JsonBody, request::RequestContext},
+    ledger::charge::{self, Charged, Lease},
     limits::quota::seconds_to_reset,
-    store::ledger::{self, Charged, Lease},
 };
 
 /// Body of `POST /domains`.
@@ -165,7 +165,7 @@ async fn ask_and_settle(
     let report = match app.origins.domain_report(domain, &context.id, tenant, deadline).await {
         Ok(report) => report,
         Err(error) => {
-            ledger::release(app.databases.of(lease.account())?, lease).await?;
+            charge::release(app.databases.of(lease.account())?, lease).await?;
             return Err(error);
         }
     };

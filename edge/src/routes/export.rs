@@ -8,29 +8,29 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{
-    account::{self, Account},
-    guard::{self, GuardPolicy},
-    keys::{self, KeyList},
-    notifications::{self, Notifications},
-    passkeys::{self, PasskeyList},
-    plan::{self, PlanReport},
-    scan::Scan,
-    security_events::{self, SecurityEvents},
-    session_list::{self, Sessions},
-    usage::{self, Usage},
-};
+use super::guard::{self, GuardPolicy};
 use crate::{
+    accounts::{
+        account::{self, Account},
+        passkeys::{self, PasskeyList},
+        plan::{self, PlanReport},
+        security_event_list::{self, SecurityEvents},
+        session_list::{self, Sessions},
+        usage::{self, Usage},
+    },
     app::App,
     cf::clock,
     credentials::session::Session,
     error::{Error, PlainError},
     extract::{member::Member, request::RequestContext},
+    keys::key_list::{self, KeyList},
+    ledger::{operator_actions, security_events},
     limits::{
         rules::{Gate, Key, Rule},
         throttle::Attempt,
     },
-    store::{self, operator_actions, scans},
+    scans::{scan::Scan, scans_sql},
+    webhooks::notifications::{self, Notifications},
 };
 
 /// Data stored about the account, except secrets, the results of scans and changes of its address.
@@ -91,15 +91,15 @@ pub async fn export(
     let gates = vec![Gate::new(Key::export(session.account), RULE)];
     Attempt::count(app.databases.directory(), gates, now).await?;
     let database = app.databases.of(session.account)?;
-    store::security_events::note_export(database, session, &context.event()).await?;
+    security_events::note_export(database, session, &context.event()).await?;
     let state = || State(Arc::clone(&app));
     let Json(account) = account::show(member).await?;
     let Json(plan) = plan::show(state(), session).await?;
     let Json(usage) = usage::report(state(), session).await?;
     let Json(sessions) = session_list::list(state(), session).await?;
-    let Json(keys) = keys::list(state(), session).await?;
+    let Json(keys) = key_list::list(state(), session).await?;
     let Json(passkeys) = passkeys::list(state(), session).await?;
-    let Json(security_events) = security_events::list(state(), session).await?;
+    let Json(security_events) = security_event_list::list(state(), session).await?;
     let Json(notifications) = notifications::show(state(), session).await?;
     let Json(guard) = guard::show(state(), session).await?;
     let actions = operator_actions::of_session(database, session).await?;
@@ -132,7 +132,7 @@ async fn all_scans(app: &App, session: Session, now: u64) -> Result<Vec<Scan>, E
     // A text greater than every id: ids begin with a smaller letter.
     let (mut all, mut before) = (Vec::new(), "~".to_owned());
     loop {
-        let page = scans::list(database, session.into(), &before, PAGE_ROWS).await?;
+        let page = scans_sql::list(database, session.into(), &before, PAGE_ROWS).await?;
         let page = page.ok_or_else(Error::invalid_session)?;
         let is_last = page.len() < PAGE_ROWS as usize;
         if let Some(last) = page.last() {

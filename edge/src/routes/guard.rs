@@ -17,13 +17,13 @@ pub use decision::{__path_decide, decide};
 pub use hook::{__path_supabase, supabase};
 
 use crate::{
-    app::App,
+    app::{App, policies::StoredPolicy},
     cf::clock,
+    checks::guard_sql::{self, OwnerAction, PolicyChange, RefusalCount},
     credentials::{guard_hook::GuardHook, session::Session},
     error::{Error, PlainError},
     extract::{json_body::JsonBody, request::RequestContext},
     limits::quota::date_time,
-    store::guard::{self, OwnerAction, PolicyChange, RefusalCount, StoredPolicy},
 };
 
 const DEADLINE_RANGE_MS: std::ops::RangeInclusive<u64> = 300..=4_000;
@@ -156,7 +156,7 @@ impl GuardSettings {
 async fn act(app: &App, session: Session, action: OwnerAction) -> Result<Json<GuardPolicy>, Error> {
     let database = app.databases.of(session.account)?;
     let changes = !matches!(action, OwnerAction::Read);
-    let done = guard::act(database, session, action, clock::now()).await?;
+    let done = guard_sql::act(database, session, action, clock::now()).await?;
     if changes {
         app.policies.forget(session.account);
     }

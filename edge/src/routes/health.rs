@@ -19,7 +19,7 @@ use crate::{
     cf::clock,
     error::Error,
     extract::request::RequestContext,
-    store::housekeeping::{self, LastRun},
+    schedule::housekeeping_sql::{self, LastRun},
 };
 
 const ORIGIN_TIMEOUT_MS: u32 = 2_000;
@@ -77,7 +77,7 @@ pub async fn ready(
 }
 
 async fn look(app: &App, request_id: &str) -> Result<Readiness, Error> {
-    let runs = app.databases.in_turn(0).map(|(_, database)| housekeeping::last_run(database));
+    let runs = app.databases.in_turn(0).map(|(_, database)| housekeeping_sql::last_run(database));
     let (runs, origins) =
         join(join_all(runs), app.origins.count_working(request_id, ORIGIN_TIMEOUT_MS)).await;
     let (origins_up, origins_total) = origins?;

@@ -14,7 +14,7 @@ use crate::{
     app::App,
     cf::clock,
     error::Error,
-    store::plans::{self, PlanSizes},
+    ledger::plans::{self, PlanSizes},
 };
 
 /// Clients may cache the response as long as an isolate caches the plans.

@@ -19,9 +19,9 @@ use crate::{
     credentials::{address_hash, idempotency::Idempotent, proof::Caller, tenant},
     error::{Error, LimitError, PlainError, ValidationError},
     extract::{json_body::JsonBody, request::RequestContext},
-    store::ledger::{self, Charged, Lease, StoredAnswer},
+    ledger::charge::{self, Charged, Lease, StoredAnswer},
 };
-pub(super) use result::{ValidationResult, status_schema};
+pub(super) use result::ValidationResult;
 use units::{admit, charge, lease, settle};
 
 /// Body of `POST /validate_email`.
@@ -232,7 +232,7 @@ impl Check {
         let verdict = match origin_answer {
             Ok(verdict) => verdict,
             Err(error) => {
-                ledger::release(app.databases.of(lease.account())?, lease).await?;
+                charge::release(app.databases.of(lease.account())?, lease).await?;
                 return Err(error);
             }
         };

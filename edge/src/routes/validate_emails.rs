@@ -28,10 +28,11 @@ use crate::{
     credentials::{idempotency::Idempotent, proof::Caller, tenant},
     error::{Error, LimitError, Outcome, PlainError, ValidationError, rate_limit::RateLimit},
     extract::{json_body::JsonBody, request::RequestContext},
+    ledger::charge::{self, Charged, Lease},
     limits::quota::seconds_to_reset,
     outbound::origin_batch::{BatchCall, BatchItem},
-    store::ledger::{self, Charged, Lease},
 };
+
 use list::{Answers, List, ListAnswer};
 
 const EMAILS_MAX: usize = 100;
@@ -274,7 +275,7 @@ impl ListWork {
     ) -> Result<ListResult, Error> {
         let Self { app, context, list, answers, is_test, .. } = self;
         if let Err(error) = found {
-            ledger::release(app.databases.of(lease.account())?, lease).await?;
+            charge::release(app.databases.of(lease.account())?, lease).await?;
             return Err(error);
         }
         let (units, stored) = (list.charged_positions(answers), answers.to_stored(list));

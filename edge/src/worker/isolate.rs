@@ -26,11 +26,11 @@ use crate::{
     error::{self, Error},
     extract::{device::Device, request::RequestContext},
     isolate::Map,
+    ledger::databases::Databases,
     limits::{hashing::HashingTurns, pace::Pace, refusals::Refusals, shield::Shield},
     meter::{Meter, metered},
     outbound::{in_flight::InFlight, origins::Origins},
     routes,
-    store::databases::Databases,
 };
 
 /// About 50 bytes each. When there are more, all are forgotten: recording a use twice costs a statement that writes

@@ -164,7 +164,7 @@ async fn deleting_removes_every_row_of_the_account() {
     assert_eq!(account.quota().await.status, 401, "and so does the key");
 }
 
-/// The statements of one step (edge/src/store/deleted_accounts.rs).
+/// The statements of one step (edge/src/accounts/deletion_sql.rs).
 const STEP: &[&str] = &[
     "delete scan_results",
     "delete scan_parts",

@@ -8,19 +8,22 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
-    super::validate_email::{self, CheckRequest, sandbox, units::admits},
     RefusedKind,
     judgement::{Decision, NOT_IN_TIME, Policy, THROTTLED, UNAVAILABLE, USED_UP},
 };
 use crate::{
     account::{AccountId, disposable_domains::DisposableDomains},
-    app::{App, policies::PolicyReader},
+    app::{
+        App,
+        policies::{PolicyReader, StoredPolicy},
+    },
     cf::{clock, log},
+    checks::guard_sql,
     credentials::{idempotency::Idempotent, proof::Caller},
     error::{Error, PlainError, ValidationError},
     extract::{caller::still_good, json_body::JsonBody, request::RequestContext},
     limits::{quota::Day, refusals::Refusal},
-    store::guard::{self, StoredPolicy},
+    routes::validate_email::{self, CheckRequest, sandbox, units::admits},
 };
 
 const POLICY_MS: u64 = 1_000;
@@ -113,7 +116,7 @@ pub async fn policy(
         PolicyReader::Caller(caller) => Some(caller),
         PolicyReader::Hook(_) => None,
     };
-    let read = guard::policy(database, reader.account(), caller);
+    let read = guard_sql::policy(database, reader.account(), caller);
     let Some(Ok(read)) = clock::within(Duration::from_millis(POLICY_MS), read).await else {
         return at_hand(UNAVAILABLE);
     };
@@ -271,7 +274,7 @@ fn count(app: &Arc<App>, context: &RequestContext, account: AccountId, reason: &
         clock::sleep(Duration::from_millis(pause_ms)).await;
         let counts = app.refusal_counts.take(account);
         let written = match app.databases.of(account) {
-            Ok(database) => guard::add_refusals(database, account, &counts).await,
+            Ok(database) => guard_sql::add_refusals(database, account, &counts).await,
             Err(error) => Err(error),
         };
         if let Err(error) = written {

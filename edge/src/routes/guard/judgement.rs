@@ -8,17 +8,14 @@ use rcpt_shared::{Address, Deliverability, DomainKind, Malformed, Reason, Status
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::Schema};
 
-use super::{
-    super::validate_email::{
+use super::{RefusedKind, domains::holds};
+use crate::{
+    app::policies::StoredPolicy,
+    error::{Outcome, rate_limit::RateLimit},
+    routes::validate_email::{
         ValidationResult,
         details::{MALFORMED, one_of, verdict_schema},
     },
-    RefusedKind,
-    domains::holds,
-};
-use crate::{
-    error::{Outcome, rate_limit::RateLimit},
-    store::guard::StoredPolicy,
 };
 
 /// The answer about a sign-up.
@@ -297,7 +294,8 @@ fn is(kind: RefusedKind, result: &ValidationResult) -> bool {
 mod tests {
     use rcpt_shared::{Deliverability, Reason, read};
 
-    use super::{super::RefusedKind, Choice, Policy, undeliverable};
+    use super::{Choice, Policy, undeliverable};
+    use crate::routes::guard::RefusedKind;
 
     fn policy(refuse: &[RefusedKind], block: &[&str]) -> Policy {
         let block = block.iter().map(|domain| (*domain).to_owned()).collect();

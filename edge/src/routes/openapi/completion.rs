@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rcpt_shared::{Deliverability, Status};
 use serde_json::{Map, Value, json};
 
-use crate::store::scans::Class;
+use crate::ledger::tally::Class;
 
 /// Applies all additions to the document.
 pub fn complete(document: &mut Value) {

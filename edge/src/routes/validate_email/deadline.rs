@@ -20,11 +20,10 @@ use crate::{
     app::App,
     cf::clock,
     credentials::{idempotency::Idempotent, proof::Caller, tenant},
-    error::Error,
-    error::rate_limit::RateLimit,
+    error::{Error, rate_limit::RateLimit},
     extract::request::RequestContext,
+    ledger::charge::{Charged, Lease},
     limits::quota::seconds_to_reset,
-    store::ledger::{Charged, Lease},
 };
 
 /// Allowed range of `deadline_ms`.

@@ -7,10 +7,7 @@ use axum::{
 };
 use rcpt_shared::{Address, Deliverability, Malformed, Status, Verdict};
 use serde::Serialize;
-use utoipa::{
-    ToSchema,
-    openapi::{Object, OneOf, Schema, Type},
-};
+use utoipa::ToSchema;
 
 use super::{
     deadline,
@@ -20,6 +17,7 @@ use crate::{
     cf::{clock, verdict_cache::CachedVerdict},
     error::{Outcome, rate_limit::RateLimit},
     limits::quota::seconds_to_reset,
+    schema::status_schema,
 };
 
 /// The verdict about one address.
@@ -48,25 +46,6 @@ pub struct ValidationResult {
     #[serde(skip)]
     #[schema(ignore)]
     pub rate_limit: Option<RateLimit>,
-}
-
-/// Schema of `true`, `false` or one of the seven strings.
-pub fn status_schema() -> Schema {
-    let strings =
-        Status::ALL.into_iter().map(Status::as_str).filter(|s| !matches!(*s, "true" | "false"));
-    let boolean = Object::builder().schema_type(Type::Boolean).build();
-    let string = Object::builder().schema_type(Type::String).enum_values(Some(strings)).build();
-    OneOf::builder()
-        .item(boolean)
-        .item(string)
-        .description(Some(
-            "`true`: the mail server accepts the address. `false`: it refuses it. `invalid_format`, \
-             `domain_not_found` and `no_mx_records`: the address can't receive mail either. The \
-             other strings: it isn't known, and the mailbox may well exist. Compare with `true` and \
-             `false` themselves: a non-empty string counts as true in many languages.",
-        ))
-        .build()
-        .into()
 }
 
 impl IntoResponse for ValidationResult {

@@ -7,12 +7,12 @@ use crate::{
     cf::clock,
     credentials::{idempotency::Idempotent, proof::Caller, random},
     error::Error,
+    ledger::charge::{self, Charged, Lease, StoredAnswer},
     limits::{
         quota::{Day, seconds_to_reset},
         refusals::{Refusal, UnitLimit},
         shield::Shield,
     },
-    store::ledger::{self, Charged, Lease, StoredAnswer},
 };
 
 /// Charges the unit of a response that needs no probe, and stores `answer` under the `Idempotency-Key`, if any.
@@ -26,7 +26,7 @@ pub async fn charge(
     let sealed = seal(app, once, answer)?;
     let kept = once.map(|once| (once, sealed.as_str()));
     let database = app.databases.of(caller.account)?;
-    let charged = ledger::charge(database, caller, &name, kept, now).await?;
+    let charged = charge::charge(database, caller, &name, kept, now).await?;
     let charged = charged.map_err(|refusal| refuse(app, refusal, caller, now))?;
     same_request(charged, once)
 }
@@ -61,7 +61,7 @@ pub async fn lease(
 ) -> Result<Charged<Lease>, Error> {
     let (id, now) = (random::identifier()?, clock::now());
     let (database, ttl) = (app.databases.of(caller.account)?, app.config.lease_ttl);
-    let lease = ledger::lease(database, caller, (id, units), once, now, ttl).await?;
+    let lease = charge::lease(database, caller, (id, units), once, now, ttl).await?;
     same_request(lease.map_err(|refusal| refuse(app, refusal, caller, now))?, once)
 }
 
@@ -158,11 +158,11 @@ pub async fn settle(
 ) -> Result<(), Error> {
     let database = app.databases.of(lease.account())?;
     if units == 0 {
-        return ledger::release(database, lease).await;
+        return charge::release(database, lease).await;
     }
     let sealed = seal(app, once, answer)?;
     let kept = once.map(|once| (once, sealed.as_str()));
-    let charged = ledger::settle(database, lease, units, clock::now, kept).await?;
+    let charged = charge::settle(database, lease, units, clock::now, kept).await?;
     if charged { Ok(()) } else { Err(expired()) }
 }
 
@@ -174,7 +174,7 @@ pub async fn settle_part(
     once: Option<&Idempotent>,
 ) -> Result<(), Error> {
     let database = app.databases.of(lease.account())?;
-    let charged = ledger::settle_part(database, lease, units, clock::now, once).await?;
+    let charged = charge::settle_part(database, lease, units, clock::now, once).await?;
     if charged { Ok(()) } else { Err(expired()) }
 }
 

@@ -7,12 +7,12 @@ use std::{
 
 use rcpt_shared::{Address, KeyRing, Malformed, Reason, Stage, Status, Verdict, read};
 
-use super::{
-    super::validate_email::{ValidationResult, deadline::RETRY_AFTER_S, details::Details},
-    ListResult,
-};
+use super::ListResult;
 use crate::{
-    cf::verdict_cache::CachedVerdict, credentials::address_hash, outbound::origin_batch::BatchItem,
+    cf::verdict_cache::CachedVerdict,
+    credentials::address_hash,
+    outbound::origin_batch::BatchItem,
+    routes::validate_email::{ValidationResult, deadline::RETRY_AFTER_S, details::Details},
 };
 
 /// A list in its original order, and its distinct addresses.

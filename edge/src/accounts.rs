@@ -1,0 +1,42 @@
+//! The owner's account: registration, sign-in, second factor, passkeys, sessions, the ways back, the address, the profile
+//! and the end. A handler's statements are beside it in a file ending in `_sql`.
+
+pub mod account;
+pub mod changes;
+pub mod changes_sql;
+pub mod closing_sql;
+pub mod confirmation;
+pub mod deletion;
+pub mod deletion_sql;
+pub mod email_change;
+pub mod email_change_sql;
+pub mod email_change_steps;
+pub mod mail_due_sql;
+pub mod opt_outs_sql;
+pub mod passkey;
+pub mod passkey_registration;
+pub mod passkey_sign_in;
+pub mod passkeys;
+pub mod passkeys_sql;
+pub mod passwords;
+pub mod passwords_sql;
+pub mod plan;
+pub mod profile;
+pub mod profile_sql;
+pub mod quota;
+pub mod recoveries_sql;
+pub mod registration;
+pub mod registration_sql;
+pub mod reset_codes_sql;
+pub mod reset_factor;
+pub mod reset_links;
+pub mod reset_links_sql;
+pub mod resets_sql;
+pub mod security_event_list;
+pub mod session_list;
+pub mod sessions;
+pub mod sessions_sql;
+pub mod stops_sql;
+pub mod two_factor;
+pub mod two_factor_sql;
+pub mod usage;

@@ -1,0 +1,3 @@
+//! Checks of addresses and domains.
+
+pub mod guard_sql;

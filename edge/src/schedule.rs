@@ -1,0 +1,5 @@
+//! What runs every five minutes without a request.
+
+pub mod housekeeping_sql;
+pub mod maintenance;
+pub mod rekeying_sql;
