@@ -229,6 +229,11 @@ lab-boot: deb
 	@tools/install debian-root machine
 	lab/boot
 
+.PHONY: mutants
+mutants: ## change lines one at a time, and print how many changes each crate's tests notice (SEED, MUTANTS, ONLY=verdict …)
+	@tools/install mutants
+	@lab/mutants
+
 # Folder of the programs that `tools/install` builds, and the path of a program in its version
 TOOLS := $(shell . tools/versions && echo "$$RCPT_TOOLS")
 TOOL = $(TOOLS)/$(1)-$(shell . tools/versions && echo "$$$(2)")/bin/$(1)

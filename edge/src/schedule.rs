@@ -1,4 +1,4 @@
-//! What runs every five minutes without a request.
+//! Work every five minutes, without a request.
 
 pub mod housekeeping_sql;
 pub mod maintenance;

@@ -1,4 +1,4 @@
-//! What an owner changes of the profile.
+//! An owner's changes of the profile.
 
 use constcat::concat;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a notice tells besides its event, read when its email is written.
+//! Facts that a notice tells besides its event, read when its email is written.
 
 use constcat::concat;
 use serde::Deserialize;

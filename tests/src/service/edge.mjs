@@ -27,11 +27,11 @@
 //              override the vars above
 import { readFileSync, readdirSync } from "node:fs";
 import http from "node:http";
-import { createRequire } from "node:module";
+import Module, { createRequire } from "node:module";
 import path from "node:path";
 
 // A plain `import` would first search all of miniflare for exports, which takes half a second of CPU.
-const miniflare = createRequire(import.meta.url)("miniflare");
+const miniflare = spacious(createRequire(import.meta.url), "miniflare");
 const { Miniflare, Response } = miniflare;
 export const { Log, LogLevel } = miniflare;
 
@@ -105,7 +105,7 @@ export class Edge {
       ...options,
       ...this.#shared(),
       name,
-      modules: shimmed ? [shim(main), ...modules] : modules,
+      modules: [direct(main, shimmed), ...(shimmed ? [shim(main)] : []), ...modules],
       modulesRoot: path.dirname(main),
       email: this.#email(),
       ...(webhooks && { outboundService: (request) => outside(request, webhooks) }),
@@ -115,12 +115,22 @@ export class Edge {
   // The control channel is also a Worker. Miniflare's own access to D1 from Node makes a synchronous call for each
   // `prepare` and `bind`. That access occasionally mistakes the late end of one call for the end of the next.
   #control() {
+    const { variants = [] } = this.#settings;
     const script = `const DATABASES = ${JSON.stringify(this.#databases)};
 export default {
   async fetch(request, env) {
     try {
       const url = new URL(request.url);
-      if (["/scheduled", "/queue"].includes(url.pathname)) return env.SCHEDULED.fetch(request);
+      if (url.pathname === "/scheduled") {
+        const worker = env["WORKER_" + (url.searchParams.get("variant") ?? "")];
+        return new Response((await worker.scheduled({ cron: ${JSON.stringify(this.#config.cron)} })).outcome);
+      }
+      if (url.pathname === "/queue") {
+        const timestamp = new Date();
+        const texts = await request.json();
+        const messages = texts.map((body, index) => ({ id: String(index), timestamp, attempts: 1, body }));
+        return Response.json(await env.WORKER_.queue(${JSON.stringify(this.#config.queue)}, messages));
+      }
       const statements = [await request.json()].flat();
       const number = url.searchParams.get("database");
       const rows = [];
@@ -140,8 +150,13 @@ export default {
       modules: true,
       script,
       compatibilityDate: this.#config.options.compatibilityDate,
+      // For `scheduled` and `queue` of a service binding. Node's `getWorker` would start a thread for each edge.
+      compatibilityFlags: ["service_binding_extra_handlers"],
       d1Databases: this.#d1Databases(),
-      serviceBindings: { SCHEDULED: (request) => this.#runScheduled(request) },
+      serviceBindings: {
+        WORKER_: { name: this.#config.name, entrypoint: "direct" },
+        ...Object.fromEntries(variants.map((_, index) => [`WORKER_${index}`, `variant-${index}`])),
+      },
       unsafeDirectSockets: [socket(this.#settings.control)],
     };
   }
@@ -225,26 +240,6 @@ export default {
     return modules;
   }
 
-  // Uses `getWorker`: a service binding would reach the router of static assets, which has no scheduled handler.
-  async #runScheduled(request) {
-    const { name, cron } = this.#config;
-    const { pathname, searchParams } = new URL(request.url);
-    if (pathname === "/queue") return this.#deliver(await request.json());
-    const variant = searchParams.get("variant");
-    const worker = await this.#miniflare.getWorker(variant ? `variant-${variant}` : name);
-    const { outcome } = await worker.scheduled({ cron });
-    return new Response(outcome);
-  }
-
-  // Passes texts to the consumer as one batch of messages, whatever the queue contains.
-  async #deliver(texts) {
-    const { name, queue } = this.#config;
-    const worker = await this.#miniflare.getWorker(name);
-    const timestamp = new Date();
-    const messages = texts.map((body, index) => ({ id: `${index}`, timestamp, attempts: 1, body }));
-    return Response.json(await worker.queue(queue, messages));
-  }
-
   // Applies missing migrations like `wrangler d1 migrations apply`: in order, recorded in `d1_migrations`.
   async #migrate(database) {
     await this.#sql(database, { sql: "CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)" });
@@ -279,7 +274,15 @@ async function outside(request, webhooks) {
   return new Response(null, { status: reply.status, headers: reply.headers });
 }
 
-// Returns the entry module that wraps the shipped entry.
+// Returns the entry module, whose default entrypoint has a second name: a binding without a name would lead to the
+// router of static assets, which has no scheduled handler.
+function direct(entry, shimmed) {
+  const folder = path.dirname(entry);
+  const contents = `export { default, default as direct } from "./${shimmed ? "shim.mjs" : path.basename(entry)}";`;
+  return { type: "ESModule", path: path.join(folder, "direct.mjs"), contents };
+}
+
+// Returns the module that wraps the shipped entry.
 function shim(entry) {
   const contents = readFileSync(new URL("shim.mjs", import.meta.url), "utf8");
   return { type: "ESModule", path: path.join(path.dirname(entry), "shim.mjs"), contents };
@@ -288,4 +291,16 @@ function shim(entry) {
 // Returns a handler for the Worker's assets binding, which reads files of the folder.
 function fileOf(folder) {
   return (request) => new Response(readFileSync(path.join(folder, new URL(request.url).pathname)));
+}
+
+// Loads miniflare with a buffer for workerd's configuration that grows by 16 MiB instead of 4 KiB at a time: each
+// growth copies all of it with the Worker's code, some hundred times for each edge. Without this text it is only slow.
+function spacious(require, name) {
+  const file = require.resolve(name);
+  const loaded = new Module(file);
+  loaded.filename = file;
+  loaded.paths = Module._nodeModulePaths(path.dirname(file));
+  const source = readFileSync(file, "utf8");
+  loaded._compile(source.replace("MIN_SINGLE_SEGMENT_GROWTH = 4096;", "MIN_SINGLE_SEGMENT_GROWTH = 2 ** 24;"), file);
+  return loaded.exports;
 }
