@@ -28,4 +28,4 @@ pub mod verdict_memory;
 
 pub use contrast::{Evidence, Invented, people};
 pub use host_probe::Manner;
-pub use prober::{CONTROL_WAIT_MAX, Prober, Told};
+pub use prober::{Prober, Told};

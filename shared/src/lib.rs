@@ -25,10 +25,10 @@ pub use address::{Address, FormatError};
 pub use bearer::bearer_token;
 pub use key_ring::KeyRing;
 pub use probe::{
-    BatchAnswer, BatchEnd, BatchLine, BatchRequest, CacheTimes, CatchAll, Confidence,
-    Deliverability, Details, DomainEvidence, DomainFacts, DomainKind, DomainReport, DomainRequest,
-    EvidenceSource, MAX_BATCH, NotAsked, ProbeRequest, REMEMBER_HEADER, Stage, Traits, Verdict,
-    WITHIN_HEADER,
+    AWAITED_HEADER, BatchAnswer, BatchEnd, BatchLine, BatchRequest, CacheTimes, CatchAll,
+    Confidence, Deliverability, Details, DomainEvidence, DomainFacts, DomainKind, DomainReport,
+    DomainRequest, EvidenceSource, MAX_BATCH, NotAsked, ProbeRequest, REMEMBER_HEADER, Stage,
+    Traits, Verdict, WITHIN_HEADER,
 };
 pub use reading::{Malformed, read, read_bare, read_domain};
 pub use reason::Reason;

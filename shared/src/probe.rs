@@ -8,7 +8,10 @@ mod domain_facts;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    batch::{BatchAnswer, BatchEnd, BatchLine, BatchRequest, MAX_BATCH, NotAsked, WITHIN_HEADER},
+    batch::{
+        AWAITED_HEADER, BatchAnswer, BatchEnd, BatchLine, BatchRequest, MAX_BATCH, NotAsked,
+        WITHIN_HEADER,
+    },
     cache_times::{CacheTimes, REMEMBER_HEADER},
     details::{CatchAll, Confidence, Deliverability, Details, Traits},
     domain_facts::{

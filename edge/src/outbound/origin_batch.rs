@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rcpt_shared::{Address, BatchRequest, Tenant, Ticket, Verdict, WITHIN_HEADER};
+use rcpt_shared::{AWAITED_HEADER, Address, BatchRequest, Tenant, Ticket, Verdict, WITHIN_HEADER};
 use serde::Deserialize;
 
 use super::{
@@ -46,6 +46,8 @@ pub struct BatchCall<'a> {
     pub urgent: bool,
     /// Deadline in milliseconds of the Worker's clock. Results that arrive later are missing.
     pub deadline: u64,
+    /// When the caller takes what is known, in milliseconds of the Worker's clock.
+    pub awaited_until: Option<u64>,
     /// Called for each result when it arrives, with the address's position.
     pub heard: &'a (dyn Fn(usize, &BatchItem) + Sync),
 }
@@ -141,8 +143,7 @@ impl Origins {
         let ticket = ticket.map_err(|error| Error::internal(format!("ticket: {error}")))?;
         let asking = async move {
             let url = format!("{origin}/v1/probe/batch");
-            let Ok(reply) = self.first_word(origin, &url, &ticket, &body, call.deadline).await
-            else {
+            let Ok(reply) = self.first_word(origin, &url, &ticket, &body, call).await else {
                 return BatchAnswer::Failed;
             };
             match reply.status() {
@@ -169,7 +170,7 @@ impl Origins {
         url: &str,
         ticket: &str,
         body: &str,
-        deadline: u64,
+        &BatchCall { deadline, awaited_until, .. }: &BatchCall<'_>,
     ) -> Result<Reply, String> {
         let waits = loop {
             if let Some(waits) = self.health().wait_with_batch(origin) {
@@ -189,8 +190,10 @@ impl Origins {
             let time_left = deadline.saturating_sub(clock::now_ms());
             let within = time_left.saturating_sub(ON_THE_WAY_MS).to_string();
             let patience = u32::try_from(time_left).unwrap_or(u32::MAX);
-            let within = Some((WITHIN_HEADER, within.as_str()));
-            let reply = origins::post(url, ticket, within, body, patience).await;
+            let awaited = origins::awaited_ms(awaited_until);
+            let mut headers = vec![(WITHIN_HEADER, within.as_str())];
+            headers.extend(awaited.iter().map(|awaited| (AWAITED_HEADER, awaited.as_str())));
+            let reply = origins::post(url, ticket, &headers, body, patience).await;
             reply.ok_or_else(|| "no answer".to_owned())
         };
         let reply = self.unless_hung(origin, reply).await;

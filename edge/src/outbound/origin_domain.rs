@@ -59,7 +59,7 @@ async fn report_of(
     timeout_ms: u32,
 ) -> Result<DomainReport, String> {
     let url = format!("{origin}/v1/domain");
-    let reply = origins::post(&url, ticket, None, body, timeout_ms).await.ok_or("no answer")?;
+    let reply = origins::post(&url, ticket, &[], body, timeout_ms).await.ok_or("no answer")?;
     match reply.status() {
         200 => {
             let text = reply.text().await.ok_or("half an answer")?;

@@ -4,7 +4,8 @@ use std::{future::Future, pin::pin, time::Duration};
 
 use futures_util::future::join_all;
 use rcpt_shared::{
-    Address, CacheTimes, KeyRing, ProbeRequest, REMEMBER_HEADER, Tenant, Ticket, Verdict,
+    AWAITED_HEADER, Address, CacheTimes, KeyRing, ProbeRequest, REMEMBER_HEADER, Tenant, Ticket,
+    Verdict,
 };
 
 use super::{
@@ -36,6 +37,9 @@ const CHECK_MS: u32 = 10_000;
 const WORKING_ADDRESS: &str = "accepts@sandbox.test";
 /// Origins asked at the same time: the platform lets an invocation wait for six responses.
 const CONNECTIONS_MAX: usize = 5;
+/// Milliseconds by which the origin's answer comes before the caller takes what is known: its way, and the charge. At
+/// most a quarter of the time left.
+const SETTLED_MS: u64 = 500;
 /// Divisor of the budget for the share reserved for each further origin: 1.5 s of 12 s. With
 /// one further origin, an origin's own budget of 10 s fits into the remaining time.
 const FURTHER_ORIGIN_DIVISOR: u64 = 8;
@@ -74,7 +78,7 @@ impl Origins {
 
     /// Tries the origins for this domain in order until one returns a verdict or the deadline
     /// (milliseconds of the Worker's clock) has passed. `tenant` identifies the account. Origins
-    /// that hung recently are tried last.
+    /// that hung recently are tried last. At `awaited_until` the caller takes what is known.
     ///
     /// # Errors
     /// [`Error::upstream`] when no origin returned a verdict: each was unreachable, slow, at
@@ -85,6 +89,7 @@ impl Origins {
         request_id: &str,
         tenant: Tenant<'_>,
         deadline: u64,
+        awaited_until: Option<u64>,
     ) -> Result<Verdict, Error> {
         let body = serde_json::to_string(&ProbeRequest { address: address.clone() })
             .map_err(|error| Error::internal(format!("probe request: {error}")))?;
@@ -108,8 +113,10 @@ impl Origins {
             // Each origin gets at least one share, or all the time left, regardless of the number of further origins.
             let patience = time_left.saturating_sub(reserve).max(time_left.min(share));
             let patience = u32::try_from(patience).unwrap_or(u32::MAX);
-            let query =
-                timed(Part::Origin, verdict_of(origin, &ticket, &self.remember, &body, patience));
+            let awaited = awaited_ms(awaited_until);
+            let mut headers = vec![(REMEMBER_HEADER, self.remember.as_str())];
+            headers.extend(awaited.iter().map(|awaited| (AWAITED_HEADER, awaited.as_str())));
+            let query = timed(Part::Origin, verdict_of(origin, &ticket, &headers, &body, patience));
             match self.unless_hung(origin, query).await {
                 Ok(verdict) => return Ok(verdict),
                 Err(failure) => failures.push(format!("{}: {failure}", host_of(origin))),
@@ -201,9 +208,8 @@ impl Origins {
             .map_err(|_| internal("ticket"))?;
         let mut working = 0;
         for origins in self.urls.chunks(CONNECTIONS_MAX) {
-            let asked = origins
-                .iter()
-                .map(|origin| verdict_of(origin, &ticket, &self.remember, &body, timeout_ms));
+            let asked =
+                origins.iter().map(|origin| verdict_of(origin, &ticket, &[], &body, timeout_ms));
             working += join_all(asked).await.iter().filter(|verdict| verdict.is_ok()).count();
         }
         Ok((working, self.urls.len()))
@@ -224,13 +230,12 @@ async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
 async fn verdict_of(
     origin: &str,
     ticket: &str,
-    remember: &str,
+    headers: &[(&str, &str)],
     body: &str,
     timeout_ms: u32,
 ) -> Result<Verdict, String> {
     let url = format!("{origin}/v1/probe");
-    let remember = Some((REMEMBER_HEADER, remember));
-    let reply = post(&url, ticket, remember, body, timeout_ms).await.ok_or("no answer")?;
+    let reply = post(&url, ticket, headers, body, timeout_ms).await.ok_or("no answer")?;
     match reply.status() {
         200 => {
             let text = reply.text().await.ok_or("half an answer")?;
@@ -241,20 +246,23 @@ async fn verdict_of(
     }
 }
 
-/// The ticket was issued for this body; `further` is an optional header.
+/// The header's value.
+pub(super) fn awaited_ms(awaited_until: Option<u64>) -> Option<String> {
+    let left = awaited_until?.saturating_sub(clock::now_ms());
+    Some((left - SETTLED_MS.min(left / 4)).to_string())
+}
+
+/// The ticket was issued for this body.
 pub(super) async fn post(
     url: &str,
     ticket: &str,
-    further: Option<(&str, &str)>,
+    further: &[(&str, &str)],
     body: &str,
     timeout_ms: u32,
 ) -> Option<Reply> {
     let authorization = format!("Bearer {ticket}");
-    let headers = [
-        ("Authorization", authorization.as_str()),
-        ("Content-Type", "application/json"),
-        further.unwrap_or_default(),
-    ];
-    let headers = headers.get(..2 + usize::from(further.is_some())).unwrap_or(&headers);
-    OutgoingRequest { url, headers, body: Some(body), timeout_ms }.send().await
+    let mut headers =
+        vec![("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
+    headers.extend(further);
+    OutgoingRequest { url, headers: &headers, body: Some(body), timeout_ms }.send().await
 }

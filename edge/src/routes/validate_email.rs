@@ -136,6 +136,7 @@ pub(super) async fn admitted(
         address,
         details: request.details,
         deadline_ms: request.deadline_ms,
+        awaited_until: None,
     };
     match check.cached(&app, caller).await? {
         Some(result) => Ok(result),
@@ -147,6 +148,8 @@ struct Check {
     address: Address,
     details: bool,
     deadline_ms: Option<u64>,
+    /// When the caller takes what is known, in milliseconds of the Worker's clock.
+    awaited_until: Option<u64>,
     /// Cache key of the verdict.
     key: String,
     /// A test key's check leaves nothing in the caches, and finds nothing there.
@@ -223,11 +226,14 @@ impl Check {
         context: &RequestContext,
     ) -> Result<ValidationResult, Error> {
         let tenant = Tenant { name: tenant, paying: lease.is_paying };
+        let (address, id, awaited_until) = (&self.address, &context.id, self.awaited_until);
         let ask =
-            async |deadline| app.origins.probe(&self.address, &context.id, tenant, deadline).await;
+            async |deadline| app.origins.probe(address, id, tenant, deadline, awaited_until).await;
+        // Who takes what is known doesn't wait with those who wait for all of it.
+        let kind = if awaited_until.is_some() { "awaited " } else { "" };
         let origin_answer = match sandbox::error_of(&self.address, clock::now()) {
             Some(error) => Err(error),
-            None => app.in_flight.join(&self.key, ask).await,
+            None => app.in_flight.join(&[kind, &self.key].concat(), ask).await,
         };
         let verdict = match origin_answer {
             Ok(verdict) => verdict,

@@ -220,7 +220,8 @@ async fn answer(
     let is_paying = lease.is_paying;
     let mut finding = Box::pin({
         let work = Arc::clone(&work);
-        async move { work.find_out(is_paying).await }
+        let awaited_until = deadline.map(|(_, end)| end);
+        async move { work.find_out(is_paying, awaited_until).await }
     });
     let Some((deadline_ms, end)) = deadline else {
         let found = finding.await;
@@ -290,7 +291,7 @@ impl ListWork {
     /// # Errors
     /// The error assigned to a sandbox address, or [`Error::upstream`] if no result is charged and no address has a
     /// verdict.
-    async fn find_out(&self, is_paying: bool) -> Result<(), Error> {
+    async fn find_out(&self, is_paying: bool, awaited_until: Option<u64>) -> Result<(), Error> {
         let Self { app, context, list, answers, tenant, is_test } = self;
         let life_ms = app.config.lease_ttl.saturating_mul(1_000);
         let budget_ms = BUDGET_MS.min(life_ms.saturating_sub(SETTLING_MS));
@@ -317,7 +318,8 @@ impl ListWork {
             let request_id = context.id.as_str();
             let tenant = Tenant { name: tenant, paying: is_paying };
             let urgent = true;
-            let call = BatchCall { request_id, tenant, urgent, deadline, heard: &heard };
+            let call =
+                BatchCall { request_id, tenant, urgent, deadline, awaited_until, heard: &heard };
             let items = app.origins.probe_batch(&addresses, call).await?;
             for (position, item) in positions.iter().zip(&items) {
                 answers.set(*position, ListAnswer::of(item));

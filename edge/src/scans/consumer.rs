@@ -192,7 +192,8 @@ async fn probe(
     let tenant = Tenant { name: &tenant, paying: stored_round.paying != 0 };
     // The one-word verdict comes with the details, and is stored even for a scan without details.
     let deadline = clock::now_ms().saturating_add(UNHURRIED_MS);
-    let call = BatchCall { request_id: id, tenant, urgent, deadline, heard: &|_, _| {} };
+    let (awaited_until, heard) = (None, &|_: usize, _: &BatchItem| {});
+    let call = BatchCall { request_id: id, tenant, urgent, deadline, awaited_until, heard };
     app.origins.probe_batch(&addresses, call).await
 }
 

@@ -268,7 +268,7 @@ impl Desk {
         };
         let question = state.prober.question(address.clone());
         let question = rcpt_pool::Question { asker: asker.clone(), ..question };
-        let verdict = ask_one(&state, &question, &id).await.ok();
+        let verdict = ask_one(&state, (&question, None), &id).await.ok();
         if let Some(verdict) = &verdict {
             self.note(address, verdict);
         }
@@ -318,7 +318,8 @@ impl Desk {
     ) -> Vec<(usize, Result<Verdict, u32>)> {
         let count = addresses.len();
         let batch = BatchRequest { addresses };
-        let lines = self.id().and_then(|id| ask_all(state, batch, MINUTE, asker.clone(), id).ok());
+        let lines =
+            self.id().and_then(|id| ask_all(state, batch, (MINUTE, None), asker.clone(), id).ok());
         let Some(mut lines) = lines else {
             return (0..count).map(|index| (index, Err(5))).collect();
         };

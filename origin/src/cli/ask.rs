@@ -69,7 +69,7 @@ async fn rows(state: &Arc<State>, texts: &[String]) -> Vec<Row> {
     let mut verdicts = match addresses.as_slice() {
         [address] => {
             let question = state.prober.question(address.clone());
-            vec![state.prober.probe(&question).await]
+            vec![state.prober.probe(&question, None).await]
         }
         _ => listed(state, addresses).await,
     }
@@ -91,7 +91,7 @@ async fn listed(state: &Arc<State>, addresses: Vec<Address>) -> Vec<Verdict> {
     let mut verdicts = vec![not_asked(); addresses.len()];
     let batch = BatchRequest { addresses };
     let Some(id) = RequestId::parse("ask") else { return verdicts };
-    let lines = ask_all(state.clone(), batch, Duration::MAX, Asker::default(), id);
+    let lines = ask_all(state.clone(), batch, (Duration::MAX, None), Asker::default(), id);
     let Ok(mut lines) = lines else { return verdicts };
     while let Some(line) = lines.recv().await {
         if let BatchLine::Answer(BatchAnswer { index, verdict }) = line

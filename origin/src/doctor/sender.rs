@@ -111,7 +111,7 @@ async fn postmaster(state: &State, domain: &str) -> Finding {
     let Ok(recipient) = Address::parse(&address) else {
         return Finding::unknown(POSTMASTER, format!("{address}: not asked"), "");
     };
-    let verdict = state.prober.probe(&state.prober.question(recipient)).await;
+    let verdict = state.prober.probe(&state.prober.question(recipient), None).await;
     match verdict.status {
         Status::Accepted => Finding::fine(POSTMASTER, format!("{address} is accepted")),
         Status::Refused => {

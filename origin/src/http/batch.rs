@@ -22,7 +22,7 @@ use rcpt_shared::{
     Verdict, WITHIN_HEADER, is_role, sandbox,
 };
 use tokio::{
-    sync::{Semaphore, mpsc},
+    sync::{Semaphore, SemaphorePermit, mpsc},
     task::JoinSet,
     time::{Instant, timeout_at},
 };
@@ -31,12 +31,12 @@ use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 use super::{
     Error,
     held_lines::{DomainLines, HeldLine, HeldLines},
-    probe::{admit, record},
+    probe::{admit, awaited_until, milliseconds_of, record},
     request_id::RequestId,
 };
 use crate::{
     State,
-    probe::{CONTROL_WAIT_MAX, Manner, Told},
+    probe::{Manner, Told},
     service::fair_shares::Share,
 };
 
@@ -45,9 +45,6 @@ use crate::{
 const BATCH_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time for an address of a list, as a multiple of a single check's: nobody waits for it, and slow servers answer.
 const PATIENCE_FACTOR: u32 = 3;
-/// Longest wait for a control recipient where a person waits for a list: within a deadline of two seconds, the list's
-/// accepted addresses are answered also where the server delays its answers about names that don't exist.
-const AWAITED_CONTROL_WAIT: Duration = Duration::from_secs(1);
 /// Seconds after which the client may retry, unless a limit determines them.
 const RETRY_AFTER_S: u32 = 60;
 /// Seconds after which an accepted address may get the evidence for which our limits left no room: a window of the
@@ -69,14 +66,13 @@ pub(super) async fn batch(
     Extension(given_id): Extension<RequestId>,
     request: Request,
 ) -> Result<Response, Error> {
-    let within = request.headers().get(WITHIN_HEADER).and_then(|value| value.to_str().ok());
-    let within =
-        within.and_then(|text| text.parse().ok()).map_or(BATCH_TIMEOUT, Duration::from_millis);
+    let within = milliseconds_of(&request, WITHIN_HEADER).unwrap_or(BATCH_TIMEOUT);
+    let awaited_until = awaited_until(&request);
     let (batch, asker, id) = admit::<BatchRequest>(&state, given_id, request).await?;
     if batch.addresses.is_empty() || batch.addresses.len() > MAX_BATCH {
         return Err(Error::Malformed);
     }
-    let written = ask_all(state, batch, within, asker, id.clone())?;
+    let written = ask_all(state, batch, (within, awaited_until), asker, id.clone())?;
     let written = ReceiverStream::new(written).map(|line: BatchLine| {
         serde_json::to_vec(&line).map(|mut line| {
             line.push(b'\n');
@@ -96,14 +92,15 @@ fn times(within: Duration, budget: Duration) -> (Duration, Duration) {
     (within.saturating_sub(own).max(within / 2), own)
 }
 
-/// Probes all addresses within this time, and returns their lines in order of completion.
+/// Probes all addresses within this time, and returns their lines in order of completion. Evidence that is slow holds
+/// back no accepted line at `awaited_until`.
 ///
 /// # Errors
 /// [`Error::AtCapacity`]: too many batches are in progress, and this is not the tenant's first.
 pub fn ask_all(
     state: Arc<State>,
     BatchRequest { addresses }: BatchRequest,
-    within: Duration,
+    (within, awaited_until): (Duration, Option<Instant>),
     asker: Asker,
     id: RequestId,
 ) -> Result<mpsc::Receiver<BatchLine>, Error> {
@@ -119,6 +116,7 @@ pub fn ask_all(
         until,
         budget,
         is_awaited,
+        awaited_until,
         held,
         turn: tokio::sync::Mutex::default(),
     });
@@ -137,6 +135,8 @@ struct Batch {
     budget: Duration,
     /// True if a person waits: accepted lines are asked as single checks, and not held.
     is_awaited: bool,
+    /// See [`Manner`].
+    awaited_until: Option<Instant>,
     held: HeldLines,
     /// The address that waits for a place.
     turn: tokio::sync::Mutex<()>,
@@ -255,23 +255,23 @@ impl Batch {
     }
 
     async fn probe_next(&self, group: &Group) -> Lines {
-        let waiting = timeout_at(self.until, group.at_once.acquire()).await;
+        let mut place = timeout_at(self.until, group.at_once.acquire()).await.ok().transpose();
         let Some((index, address)) = group.lock().pop_front() else { return Lines::new() };
         let domain = address.domain().to_owned();
         let stopping = *self.state.stopping.borrow();
-        if stopping || !matches!(waiting, Ok(Ok(_))) || Instant::now() >= self.until {
+        if stopping || !matches!(place, Ok(Some(_))) || Instant::now() >= self.until {
             return self.ended(&domain, Some(not_asked(index, RETRY_AFTER_S))).await;
         }
         let (asker, wait) = (self.asker.clone(), Wait::InBatch(self.until));
         let question = Question { address, asker, wait };
         let invents = self.is_awaited || self.held.is_last(&domain);
-        let told = self.probe(&question, invents).await;
+        let told = self.probe(&question, invents, place.as_mut().ok()).await;
         if let Ok(Told { verdict: Verdict { status: Status::Accepted, mx_host, .. }, .. }) = &told {
             self.held.accepted(&question, mx_host.as_deref().unwrap_or_default());
         }
         let line = match told {
             Err(after) => Some(not_asked(index, after)),
-            Ok(Told { mut verdict, undecided }) => {
+            Ok(Told { mut verdict, undecided, .. }) => {
                 let is_open = self.state.prober.lacks_evidence(&domain, &verdict);
                 if undecided.is_some() || (is_open && !self.is_awaited) {
                     self.held.hold(HeldLine { index, question, verdict, invents, undecided });
@@ -312,7 +312,7 @@ impl Batch {
             && !lacking().any(|line| line.invents)
             && Instant::now() < self.until
         {
-            let _ = self.probe(&first.question, true).await;
+            let _ = self.probe(&first.question, true, None).await;
         }
         let nobodies = self.nobodies(&lines).await;
         let decided = lines.held.into_iter().map(|line| {
@@ -331,8 +331,14 @@ impl Batch {
         decided.collect()
     }
 
-    /// The error is the number of seconds after which to retry, if our own limits prevented a verdict.
-    async fn probe(&self, question: &Question, invents: bool) -> Result<Told, u32> {
+    /// The error is the number of seconds after which to retry, if our own limits prevented a verdict. Where a person
+    /// waits, the group's `place` is free for the next address while the evidence is awaited.
+    async fn probe(
+        &self,
+        question: &Question,
+        invents: bool,
+        place: Option<&mut Option<SemaphorePermit<'_>>>,
+    ) -> Result<Told, u32> {
         let state = &self.state;
         // Half of the permits are reserved for single checks. One address of a batch waits at a time, so that few wake
         // when a place becomes free.
@@ -342,14 +348,21 @@ impl Batch {
             drop(turn);
             state.permits.acquire().await.map(|permit| (place, permit))
         };
-        let Ok(Ok(_permits)) = timeout_at(self.until, permits).await else {
+        let Ok(Ok(permits)) = timeout_at(self.until, permits).await else {
             return Err(RETRY_AFTER_S);
         };
         let in_flight = state.metrics.start();
         let started = Instant::now();
-        let control_wait = if self.is_awaited { AWAITED_CONTROL_WAIT } else { CONTROL_WAIT_MAX };
-        let manner = Manner { budget: self.budget, invents, control_wait };
-        let told = state.prober.probe_as(question, manner).await;
+        let Self { budget, awaited_until, .. } = *self;
+        let manner = Manner { budget, invents, awaited_until };
+        let told = state.prober.ask(question, manner).await;
+        drop(permits);
+        if self.is_awaited
+            && let Some(place) = place
+        {
+            *place = None;
+        }
+        let told = state.prober.with_learnt(question, manner, told).await;
         let verdict = &told.verdict;
         drop(in_flight);
         if state.blames_port(verdict).await {

@@ -11,7 +11,7 @@ use axum::{
 };
 use rcpt_pool::{Asker, Question};
 use rcpt_shared::{
-    CacheTimes, ProbeRequest, REMEMBER_HEADER, Stage, Ticket, Verdict, bearer_token,
+    AWAITED_HEADER, CacheTimes, ProbeRequest, REMEMBER_HEADER, Stage, Ticket, Verdict, bearer_token,
 };
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
@@ -42,6 +42,7 @@ pub(super) async fn probe(
 ) -> Result<Response, Error> {
     let remember = request.headers().get(REMEMBER_HEADER).and_then(|value| value.to_str().ok());
     let remember = remember.and_then(CacheTimes::parse);
+    let awaited_until = awaited_until(&request);
     // 1, 2
     let (ProbeRequest { address }, asker, id) = admit(&state, given_id, request).await?;
     let question = Question { asker, ..state.prober.question(address) };
@@ -53,7 +54,7 @@ pub(super) async fn probe(
         tracing::info!(request_id, tenant, status = verdict.status.as_str(), "remembered");
         return Ok(answer(&id, verdict));
     }
-    let verdict = ask_one(&state, &question, &id).await?;
+    let verdict = ask_one(&state, (&question, awaited_until), &id).await?;
     if let Some(times) = remember {
         state.verdicts.remember(address, &verdict, times);
     }
@@ -64,7 +65,11 @@ pub(super) async fn probe(
 ///
 /// # Errors
 /// [`Error::AtCapacity`], [`Error::PortShut`].
-pub async fn ask_one(state: &State, question: &Question, id: &RequestId) -> Result<Verdict, Error> {
+pub async fn ask_one(
+    state: &State,
+    (question, awaited_until): (&Question, Option<Instant>),
+    id: &RequestId,
+) -> Result<Verdict, Error> {
     let started = Instant::now();
     // 3
     let entry = state.probes.enter_within(&question.asker, state.permits.available_permits());
@@ -75,7 +80,7 @@ pub async fn ask_one(state: &State, question: &Question, id: &RequestId) -> Resu
     };
     // 4
     let in_flight = state.metrics.start();
-    let verdict = state.prober.probe(question).await;
+    let verdict = state.prober.probe(question, awaited_until).await;
     drop(in_flight);
     // 5
     if state.blames_port(&verdict).await {
@@ -83,6 +88,15 @@ pub async fn ask_one(state: &State, question: &Question, id: &RequestId) -> Resu
     }
     record(state, id, question, &verdict, started.elapsed());
     Ok(verdict)
+}
+
+/// When the caller takes what is known.
+pub(super) fn awaited_until(request: &Request) -> Option<Instant> {
+    Instant::now().checked_add(milliseconds_of(request, AWAITED_HEADER)?)
+}
+
+pub(super) fn milliseconds_of(request: &Request, header: &str) -> Option<Duration> {
+    request.headers().get(header)?.to_str().ok()?.parse().ok().map(Duration::from_millis)
 }
 
 fn answer(id: &RequestId, verdict: Verdict) -> Response {

@@ -7,7 +7,7 @@ use rcpt_pool::Signal;
 use rcpt_shared::{CatchAll, Confidence, Details, Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Answer, Broken, Connection, Envelope, Failure, Patience, Reply};
 use rcpt_verdict::{Finding, Scope};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::{
     attempt::{Attempt, RETRY_DELAY, Retry, our_limit},
@@ -75,7 +75,7 @@ impl HostProbe<'_> {
             return Resumed::Refused;
         }
         let recipient_reply = HostAnswer { answer, finding, session, took: asked_at.elapsed() };
-        Resumed::Answered(self.conclude(recipient_reply, permit, progress).await)
+        Resumed::Answered(self.conclude(recipient_reply, permit, progress))
     }
 
     pub(super) async fn hold(
@@ -90,7 +90,7 @@ impl HostProbe<'_> {
         let stage = &mut progress.stage;
         let asked = self.ask_in_new_session(stream, peer, &permit, patience, stage).await;
         let (finding, stage, reply) = match asked {
-            Ok(outcome) => return Box::pin(self.conclude(outcome, permit, progress)).await,
+            Ok(outcome) => return self.conclude(outcome, permit, progress),
             Err(Failure::Refused(stage, reply)) => {
                 let finding = self.client.judge(stage, &reply, &self.question.address);
                 self.note(&permit, finding, stage, &reply);
@@ -151,7 +151,7 @@ impl HostProbe<'_> {
         }
     }
 
-    async fn conclude(
+    fn conclude(
         &self,
         outcome: HostAnswer,
         permit: HostPermit,
@@ -175,7 +175,7 @@ impl HostProbe<'_> {
         let attempt = self.attempt(finding, stage, reply, tls);
         match (finding.status, attempt) {
             (Status::Accepted, Attempt::Settled(verdict)) => {
-                Attempt::Settled(self.add_catch_all(verdict, session, permit, progress).await)
+                Attempt::Settled(self.add_catch_all(verdict, session, permit, progress))
             }
             (Status::Refused, Attempt::Settled(verdict)) => {
                 if took < TARPIT {
@@ -228,9 +228,9 @@ impl HostProbe<'_> {
             && permit.spares_refusal()
     }
 
-    /// The control recipient is asked about in the background, and the caller waits for its result. In a list, a host of
-    /// no known operator is asked only when the domain's own addresses are answered.
-    async fn add_catch_all(
+    /// The control recipient is asked about in the background, and `progress` keeps its result. In a list, a host of no
+    /// known operator is asked only when the domain's own addresses are answered.
+    fn add_catch_all(
         &self,
         verdict: Verdict,
         session: HostSession,
@@ -246,13 +246,8 @@ impl HostProbe<'_> {
         let domain = self.question.address.domain();
         let lead = (Some(&self.question.address), self.is_list());
         let learning = control::learn(self.client, self.host, domain, lead, (session, permit));
-        if !self.is_backup {
-            // The verdict if the budget ends during the wait.
-            progress.settled = Some(Box::new(verdict.clone()));
-        }
-        let catch_all =
-            timeout(self.manner.control_wait, learning).await.unwrap_or(CatchAll::Unknown);
-        with_catch_all(verdict, catch_all)
+        progress.learning = Some(learning);
+        verdict
     }
 
     /// Before RCPT, a failing server leads to the next server. A reply at RCPT doesn't lead to a backup host, which may

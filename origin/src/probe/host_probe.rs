@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use rcpt_pool::{Pool, Question, Wait};
+use tokio::time::Instant;
 
 use super::{
     client::{Client, HostSession},
@@ -35,8 +36,8 @@ pub struct Manner {
     pub budget: Duration,
     /// True if an acceptance is followed by the control recipient, should the evidence be missing.
     pub invents: bool,
-    /// Longest wait for the control recipient's result.
-    pub control_wait: Duration,
+    /// When somebody takes what is known; `None` if they wait for all of it. The probe goes on behind that moment.
+    pub awaited_until: Option<Instant>,
 }
 
 impl HostProbe<'_> {

@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 
 use rcpt_shared::{CatchAll, Reason, Stage, Status, Verdict};
+use tokio::time::timeout;
 
 use super::{
     attempt::{BestFailure, Outcome, of_domain},
+    conversation::with_catch_all,
     host_memory::catch_all_key,
     host_probe::HostProbe,
-    prober::{Asked, Prober},
+    prober::{Asked, EVIDENCE_WAIT_MAX, Prober},
     progress::Progress,
     resolver::AddressSource,
     unasked::dns_failure,
@@ -73,10 +75,16 @@ impl Prober {
                 ..self.only_host(asked, exchange, AddressSource::InDns)
             };
             match host_probe.run(progress).await {
-                Outcome::Settled(verdict)
-                    if all_speak || self.knows(asked.0.address.domain(), exchange, &verdict) =>
-                {
-                    return verdict;
+                Outcome::Settled(verdict) if all_speak => return verdict,
+                Outcome::Settled(verdict) => {
+                    if let Some(learning) = progress.learning.take() {
+                        let _ = timeout(EVIDENCE_WAIT_MAX, learning).await;
+                    }
+                    if self.knows(asked.0.address.domain(), exchange, &verdict) {
+                        let key = catch_all_key(asked.0.address.domain(), exchange);
+                        let found = self.client.memory.catch_all(&key);
+                        return with_catch_all(verdict, found.unwrap_or(CatchAll::Unknown));
+                    }
                 }
                 Outcome::NextHost(failure) | Outcome::EqualHost(failure) if all_speak => {
                     best.add(failure);

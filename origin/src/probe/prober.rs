@@ -29,7 +29,7 @@ use crate::{
     dns::{
         Dns,
         mx::{self, MailHosts, NoMailHosts, guard::Guard},
-        single_flight::SingleFlight,
+        single_flight::{Flight, SingleFlight},
     },
     lists::MailRoute,
     surroundings::Surroundings,
@@ -38,8 +38,8 @@ use crate::{
 
 /// Seconds after which a probe that found no session is worth repeating.
 const RETRY_AFTER_S: u32 = 10;
-/// Longest wait for the control recipient's result.
-pub const CONTROL_WAIT_MAX: Duration = Duration::from_secs(3);
+/// Longest wait for the control recipient's result behind an acceptance.
+pub(super) const EVIDENCE_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Minimum remaining time for probing again.
 const PROBE_TIME_MIN: Duration = Duration::from_secs(1);
 
@@ -62,6 +62,8 @@ pub struct Told {
     pub verdict: Verdict,
     /// The words of a refusal that the rules can't decide.
     pub undecided: Option<Wording>,
+    /// The control recipient's result. Each caller that shares the probe waits for it within its own time.
+    learning: Option<Flight<CatchAll>>,
 }
 
 impl Prober {
@@ -134,15 +136,21 @@ impl Prober {
         Question { address, asker: Asker::default(), wait }
     }
 
-    /// Asks whether the address can receive mail. A single check takes no longer than the budget.
-    pub async fn probe(self: &Arc<Self>, question: &Question) -> Verdict {
+    /// Asks whether the address can receive mail. A single check takes no longer than the budget; what is known at
+    /// `awaited_until` is the answer.
+    pub async fn probe(
+        self: &Arc<Self>,
+        question: &Question,
+        awaited_until: Option<Instant>,
+    ) -> Verdict {
         let budget = self.config().budget;
-        let manner = Manner { budget, invents: true, control_wait: CONTROL_WAIT_MAX };
-        self.probe_as(question, manner).await.verdict
+        let manner = Manner { budget, invents: true, awaited_until };
+        let told = self.ask(question, manner).await;
+        self.with_learnt(question, manner, told).await.verdict
     }
 
-    /// Like [`Self::probe`], in a list's manner.
-    pub async fn probe_as(self: &Arc<Self>, question: &Question, manner: Manner) -> Told {
+    /// Like [`Self::probe`], in a list's manner, and without [`Self::with_learnt`].
+    pub async fn ask(self: &Arc<Self>, question: &Question, manner: Manner) -> Told {
         let started = Instant::now();
         let Question { address, asker, wait } = question;
         // Separate flights: a single check mustn't wait for a batch's probe, and another
@@ -159,6 +167,16 @@ impl Prober {
         let deadline = started + self.config().budget;
         if !is_first && is_cut_off(&told.verdict) && Instant::now() + PROBE_TIME_MIN < deadline {
             (told, _) = self.share(&key, question, manner).await;
+        }
+        told
+    }
+
+    /// The assessed verdict, with what the control recipient shows in time.
+    pub async fn with_learnt(&self, question: &Question, manner: Manner, mut told: Told) -> Told {
+        if let Some(learning) = told.learning.take() {
+            let until = evidence_until(Instant::now(), manner.awaited_until, question.wait);
+            let found = timeout_at(until, learning).await.unwrap_or(CatchAll::Unknown);
+            told.verdict = with_catch_all(told.verdict, found);
         }
         self.assess(&question.address, &mut told.verdict);
         told
@@ -257,6 +275,7 @@ impl Prober {
         };
         let route = progress.route.take();
         let undecided = progress.undecided.filter(|_| done.is_some());
+        let learning = progress.learning.take().filter(|_| done.is_some());
         let mut verdict = done.unwrap_or_else(|| Self::cut_off(progress, manner));
         let domain = question.address.domain();
         let route = route.unwrap_or_default().after(&verdict);
@@ -264,7 +283,7 @@ impl Prober {
             .unwrap_or_else(|| self.config().facts(domain, &route));
         let details = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
         details.domain = Some(Box::new(facts));
-        Told { verdict, undecided }
+        Told { verdict, undecided, learning }
     }
 
     fn cut_off(progress: Progress, Manner { budget, .. }: Manner) -> Verdict {
@@ -375,6 +394,17 @@ impl Prober {
         }
         self.ask_hosts(&plan.hosts, &plan.addresses, (question, manner), progress).await
     }
+}
+
+/// When an accepted address is answered without its evidence: when somebody takes what is known, unless that moment has
+/// passed.
+fn evidence_until(now: Instant, awaited_until: Option<Instant>, wait: Wait) -> Instant {
+    let last = now + EVIDENCE_WAIT_MAX;
+    let ends = match wait {
+        Wait::Interactive(deadline) => last.min(deadline),
+        Wait::InBatch(_) => last,
+    };
+    awaited_until.filter(|until| *until > now).map_or(ends, |until| ends.min(until))
 }
 
 fn is_cut_off(verdict: &Verdict) -> bool {

@@ -12,11 +12,11 @@ use std::{
     time::Duration,
 };
 
-use rcpt_shared::{Stage, Verdict};
+use rcpt_shared::{CatchAll, Stage, Verdict};
 use rcpt_verdict::Wording;
 use tokio::time::{Instant, timeout_at};
 
-use crate::lists::MailRoute;
+use crate::{dns::single_flight::Flight, lists::MailRoute};
 
 /// Minimum time between two checks of an address's budget.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -24,8 +24,10 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Progress {
     pub stage: Stage,
     pub mx_host: Option<Arc<str>>,
-    /// The verdict, while only the control recipient's or a backup host's word is missing.
+    /// The verdict, while only a backup host's word is missing.
     pub settled: Option<Box<Verdict>>,
+    /// The control recipient's result, which belongs to the verdict and isn't there yet.
+    pub learning: Option<Flight<CatchAll>>,
     /// The domain's mail hosts; `None` until they are known. A probe without details may leave it `None`.
     pub route: Option<MailRoute>,
     /// The words of a list's last refusal at RCPT, if the rules can't decide it.
@@ -61,6 +63,7 @@ impl Default for Progress {
             stage: Stage::Dns,
             mx_host: None,
             settled: None,
+            learning: None,
             route: None,
             undecided: None,
             admitted: false,

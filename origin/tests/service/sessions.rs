@@ -251,7 +251,7 @@ async fn a_probe_in_waiting_is_small() {
     let state = crate::harness::state(&[]);
     let address = Address::parse("user@sandbox.test").unwrap();
     let question = state.prober.question(address);
-    let size = std::mem::size_of_val(&Prober::probe(&state.prober, &question));
+    let size = std::mem::size_of_val(&Prober::probe(&state.prober, &question, None));
     assert!(size <= 1_024, "{size}");
 }
 

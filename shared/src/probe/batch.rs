@@ -9,6 +9,10 @@ use crate::Address;
 /// a minute.
 pub const WITHIN_HEADER: &str = "x-within-ms";
 
+/// Header of a check or a batch: milliseconds until the caller takes what is known. The check goes on behind that
+/// moment. Without the header, the caller waits for all of it.
+pub const AWAITED_HEADER: &str = "x-awaited-ms";
+
 pub const MAX_BATCH: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

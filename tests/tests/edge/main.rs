@@ -15,6 +15,7 @@ mod guard;
 mod http;
 mod hung_origins;
 mod junk_keys;
+mod known_in_time;
 mod leavers;
 mod origin_faults;
 mod own_faults;

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use rcpt_shared::{BatchAnswer, BatchLine, CatchAll, Reason, Status, WITHIN_HEADER};
+use rcpt_shared::{
+    AWAITED_HEADER, BatchAnswer, BatchLine, CatchAll, Reason, Status, Verdict, WITHIN_HEADER,
+};
 use rcpt_tests::{Answer, Nsd, Origin, Postfix, Sandbox, SmtpServer, process::port};
 use reqwest::Response;
 use serde_json::{Value, json};
@@ -29,11 +31,12 @@ impl Lines {
         Self::from(post(origin, &json!({ "addresses": addresses })).await)
     }
 
-    /// A list that somebody waits for: the edge leaves it 19 s.
+    /// A list that somebody waits for: the edge leaves it 19 s, of which its caller waits for two.
     async fn awaited(origin: &Origin, addresses: &[String]) -> Self {
         let body = json!({ "addresses": addresses }).to_string();
         let request = origin.request("/v1/probe/batch", &body, &origin.ticket(&body));
-        Self::from(request.header(WITHIN_HEADER, "19000").send().await.expect("an answer"))
+        let request = request.header(WITHIN_HEADER, "19000").header(AWAITED_HEADER, "1500");
+        Self::from(request.send().await.expect("an answer"))
     }
 
     fn from(response: Response) -> Self {
@@ -158,7 +161,7 @@ async fn answers_come_as_they_are_known_and_a_silent_server_holds_back_no_other(
     assert_eq!((verdict.status, verdict.reason), (Status::SmtpTimeout, Reason::Timeout));
 }
 
-/// In the shortest time that a list's default deadline leaves, the first of ten addresses has no answer.
+/// The first of ten addresses has no answer; the others have one before a deadline of two seconds.
 async fn nine_are_known_in_time(origin: &Origin, addresses: &[String], catch_all: CatchAll) {
     let mut lines = Lines::awaited(origin, addresses).await;
     let known = timeout(Duration::from_millis(1_900), async {
@@ -185,11 +188,12 @@ async fn where_somebody_waits_what_is_known_comes_at_once_with_its_evidence() {
 
 #[tokio::test]
 async fn where_somebody_waits_evidence_that_is_slow_holds_back_no_accepted_address() {
-    const ZONE: &str = "one MX 10 mx\nmx A 127.0.0.33";
+    const ZONE: &str = "one MX 10 mx\ntwo MX 10 mx\nmx A 127.0.0.33";
     let nsd = Nsd::start(&[("rcpt-tests.net", ZONE)], &[]).await.expect("NSD");
     let smtp_port = port::free();
     let is_known = |recipient: &str| recipient.starts_with("known");
-    let rule = move |it: &str| if is_known(it) { Answer::accept() } else { Answer::Silence };
+    let late = || Answer::After(Duration::from_secs(30), "550 5.1.1 No".to_owned());
+    let rule = move |it: &str| if is_known(it) { Answer::accept() } else { late() };
     let _server = SmtpServer::start(([127, 0, 0, 33], smtp_port).into(), rule).expect("a server");
     let origin = Origin::builder()
         .env("RCPT_NAMESERVERS", nsd.address().to_string())
@@ -201,6 +205,15 @@ async fn where_somebody_waits_evidence_that_is_slow_holds_back_no_accepted_addre
         0 => "silent@one.rcpt-tests.net".to_owned(),
         n => format!("known-{n}@one.rcpt-tests.net"),
     };
+    // A single check by the same rule.
+    let body = json!({ "address": "known@two.rcpt-tests.net" }).to_string();
+    let request = origin.request("/v1/probe", &body, &origin.ticket(&body));
+    let request = request.header(AWAITED_HEADER, "1500").send();
+    let response = timeout(Duration::from_millis(1_900), request).await;
+    let response = response.expect("an answer before a deadline of two seconds").unwrap();
+    let verdict: Verdict = response.json().await.expect("a verdict");
+    let details = verdict.details.expect("details");
+    assert_eq!((verdict.status, details.catch_all), (Status::Accepted, CatchAll::Unknown));
     nine_are_known_in_time(&origin, &(0..10).map(address).collect::<Vec<_>>(), CatchAll::Unknown)
         .await;
 }

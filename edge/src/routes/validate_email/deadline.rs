@@ -108,7 +108,8 @@ impl Check {
         };
         let rate_limit = RateLimit::of_checks(&lease.left_over, seconds_to_reset(clock::now()));
         let time_left = Duration::from_millis(end.saturating_sub(clock::now_ms()));
-        match clock::within(time_left, self.leased(app, lease, caller, context)).await {
+        let check = Self { awaited_until: Some(end), ..self };
+        match clock::within(time_left, check.leased(app, lease, caller, context)).await {
             Some(answer) => answer.map(answered),
             None => Ok(AtDeadline::Pending(rate_limit)),
         }

@@ -53,7 +53,7 @@ impl Batch {
         }
         let wait = Wait::InBatch(self.until.min(now + AGAIN_WAIT_MAX));
         let question = Question { wait, ..neighbour.clone() };
-        self.probe(&question, false).await.is_ok_and(|told| {
+        self.probe(&question, false, None).await.is_ok_and(|told| {
             let verdict = &told.verdict;
             verdict.status == Status::Accepted && verdict.mx_host.as_deref() == Some(host)
         })
