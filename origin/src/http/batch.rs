@@ -107,7 +107,8 @@ pub fn ask_all(
     let entry = state.batches.enter(asker.fairness_group.clone()).ok_or(Error::AtCapacity)?;
     let (starting, budget) = times(within, state.prober.config().budget);
     let is_awaited = within < BATCH_TIMEOUT;
-    let until = Instant::now() + starting;
+    let now = Instant::now();
+    let (until, ends) = (now + starting, now + within.min(BATCH_TIMEOUT));
     let held = HeldLines::of(&addresses);
     let batch = Arc::new(Batch {
         state,
@@ -117,6 +118,7 @@ pub fn ask_all(
         budget,
         is_awaited,
         awaited_until,
+        ends,
         held,
         turn: tokio::sync::Mutex::default(),
     });
@@ -137,6 +139,7 @@ struct Batch {
     is_awaited: bool,
     /// See [`Manner`].
     awaited_until: Option<Instant>,
+    ends: Instant,
     held: HeldLines,
     /// The address that waits for a place.
     turn: tokio::sync::Mutex<()>,
@@ -353,8 +356,8 @@ impl Batch {
         };
         let in_flight = state.metrics.start();
         let started = Instant::now();
-        let Self { budget, awaited_until, .. } = *self;
-        let manner = Manner { budget, invents, awaited_until };
+        let Self { budget, awaited_until, ends, .. } = *self;
+        let manner = Manner { budget, invents, awaited_until, ends };
         let told = state.prober.ask(question, manner).await;
         drop(permits);
         if self.is_awaited

@@ -38,6 +38,8 @@ pub struct Manner {
     pub invents: bool,
     /// When somebody takes what is known; `None` if they wait for all of it. The probe goes on behind that moment.
     pub awaited_until: Option<Instant>,
+    /// When nobody hears the answer any more.
+    pub ends: Instant,
 }
 
 impl HostProbe<'_> {

@@ -144,7 +144,8 @@ impl Prober {
         awaited_until: Option<Instant>,
     ) -> Verdict {
         let budget = self.config().budget;
-        let manner = Manner { budget, invents: true, awaited_until };
+        let ends = question.wait.deadline();
+        let manner = Manner { budget, invents: true, awaited_until, ends };
         let told = self.ask(question, manner).await;
         self.with_learnt(question, manner, told).await.verdict
     }
@@ -174,7 +175,7 @@ impl Prober {
     /// The assessed verdict, with what the control recipient shows in time.
     pub async fn with_learnt(&self, question: &Question, manner: Manner, mut told: Told) -> Told {
         if let Some(learning) = told.learning.take() {
-            let until = evidence_until(Instant::now(), manner.awaited_until, question.wait);
+            let until = evidence_until(Instant::now(), manner);
             let found = timeout_at(until, learning).await.unwrap_or(CatchAll::Unknown);
             told.verdict = with_catch_all(told.verdict, found);
         }
@@ -398,13 +399,9 @@ impl Prober {
 
 /// When an accepted address is answered without its evidence: when somebody takes what is known, unless that moment has
 /// passed.
-fn evidence_until(now: Instant, awaited_until: Option<Instant>, wait: Wait) -> Instant {
-    let last = now + EVIDENCE_WAIT_MAX;
-    let ends = match wait {
-        Wait::Interactive(deadline) => last.min(deadline),
-        Wait::InBatch(_) => last,
-    };
-    awaited_until.filter(|until| *until > now).map_or(ends, |until| ends.min(until))
+fn evidence_until(now: Instant, Manner { awaited_until, ends, .. }: Manner) -> Instant {
+    let last = ends.min(now + EVIDENCE_WAIT_MAX);
+    awaited_until.filter(|until| *until > now).map_or(last, |until| last.min(until))
 }
 
 fn is_cut_off(verdict: &Verdict) -> bool {
