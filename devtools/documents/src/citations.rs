@@ -10,7 +10,6 @@ use crate::patterns::{
 /// Path prefixes of texts that customers read, which may cite none of our documents.
 const SHOWN: [&str; 3] = ["edge/openapi-account.json", "edge/portal/src/", "edge/src/mail.rs"];
 
-/// Names of the claims (`A1`) in the text of docs/security.md.
 pub fn claims(page: &str) -> BTreeSet<String> {
     CLAIM_ROW.captures_iter(page).map(|row| row[1].to_owned()).collect()
 }
@@ -46,7 +45,6 @@ fn is_wrong(name: &str, claims: &BTreeSet<String>) -> bool {
     !claims.contains(name) && claims.iter().any(|claim| claim.starts_with(&name[..1]))
 }
 
-/// A message for each wrong citation in a file.
 pub fn offenders(root: &Path, name: &str, text: &str, claims: &BTreeSet<String>) -> Vec<String> {
     let mut offenders = Vec::new();
     for (index, line) in text.lines().enumerate() {

@@ -10,13 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::patterns::{OPERATIONS, RECORDED};
 
-/// Maximum columns of a line of JSON.
 const JSON_COLUMNS_MAX: usize = 100;
 
 pub struct Sources {
-    /// edge/openapi-account.json.
     pub description: Value,
-    /// edge/data/examples.json.
     pub examples: Value,
 }
 
@@ -27,11 +24,6 @@ struct Operation<'a> {
 }
 
 impl Sources {
-    /// The page with its generated parts as they should be.
-    ///
-    /// # Errors
-    ///
-    /// When a comment names no operation, or no recorded answer.
     pub fn expanded(&self, page: &str) -> Result<String> {
         let mut text = String::new();
         let mut lines = page.lines().peekable();

@@ -79,7 +79,6 @@ impl Repository {
         Ok(Sources { description: read("edge/openapi-account.json")?, examples })
     }
 
-    /// Writes the generated parts of pages.
     fn write(&self) -> Result<()> {
         let sources = self.sources()?;
         for name in self.files.iter().filter(|name| name.ends_with(".md")) {

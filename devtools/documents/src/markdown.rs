@@ -13,7 +13,6 @@ const COLUMNS_MAX: usize = 120;
 const CELL_CHARS_MAX: usize = 200;
 /// Maximum words of a claim; its cases stand in the head of its test.
 const CLAIM_WORDS_MAX: usize = 25;
-/// Last cells of a claim's row.
 const JUDGEMENTS: [&str; 3] = ["holds", "partly", "missed"];
 
 /// The links that lead nowhere, the names of files and tests that don't exist, and the lines that are too long.
@@ -26,7 +25,6 @@ pub fn offenders(root: &Path, name: &str, text: &str) -> Vec<String> {
     offenders
 }
 
-/// Lines in fenced code are left out.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut fence = None;
     text.lines().filter(move |line| {

@@ -35,12 +35,10 @@ patterns! {
     HEADING = r"^#+ +(.*)$";
     LINK = r"\]\(([^)\s]+)\)";
     LINK_TEXT = r"\[([^\]]*)\]\([^)]*\)";
-    /// Links to other hosts, and to other schemes.
     OUTER_LINK = r"^(?:[a-z]+:|//)";
     NAMED_FILE = r"`((?:edge|origin|shared|clients|tests|lab|devtools|tools|dist|docs)/[A-Za-z0-9_./-]+)`";
     /// The test program and the file of a test in docs/security.md.
     NAMED_TEST = r"`T ([A-Za-z0-9_]+) ([A-Za-z0-9_]+)`";
-    /// A heading, or a row of a table of operations.
     OPERATION = r"(?m)^(?:##+ |\| `)((?:GET|POST|PUT|DELETE|PATCH) /[^`\s]+)";
 
     /// The operation and the title of a recorded answer; the tags of a table of operations.

@@ -4,14 +4,11 @@ use std::path::Path;
 
 use crate::patterns::{COMMENT, DOC_COMMENT, PHRASE};
 
-/// First words with which no doc comment may begin.
 const REFUSED_OPENINGS: [&str; 3] = ["What", "Whose", "Who"];
-/// Endings of files whose comments are checked.
 const ENDINGS: [&str; 5] = ["rs", "ts", "tsx", "mjs", "py"];
 /// Pages that aren't checked: the list of the phrases, and texts of earlier releases.
 const SKIPPED_PAGES: [&str; 2] = ["docs/words.md", "CHANGELOG.md"];
 
-/// The line's index, and the doc comment's first word.
 fn openings(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut follows = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -21,7 +18,6 @@ fn openings(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The lines of a file with a refused phrase.
 pub fn offenders(name: &str, text: &str) -> Vec<String> {
     let ending = Path::new(name).extension().unwrap_or_default().to_string_lossy();
     let is_page = ending == "md";
