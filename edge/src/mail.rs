@@ -118,7 +118,7 @@ pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
         .button("Confirm my address", token.confirmation_link(portal_url))
         .text(
             "This link expires in 24 hours and works once. If you didn't sign up, ignore this email: \
-             the account stays inactive unless you confirm it.",
+             without your confirmation there's no account.",
         )
 }
 
@@ -171,15 +171,14 @@ pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) ->
         .text(
             "This link expires in 24 hours and works once. If you didn't ask for it, ignore this email: \
              nothing changes unless someone opens the link and enters the account's password. The account gets this address \
-             three days after its present address was told.",
+             three days after we've told its current one.",
         )
 }
 
 /// To the old address after a change: no link, and not the new address.
 pub fn address_changed_away(portal_url: &str) -> Mail {
     Mail::new("Your account has a new email address", portal_url).text(
-        "The change of your rcpt account's address has taken effect, and emails about it go to the new one now. This is the \
-         last email to this address.",
+        "Your rcpt account has its new email address now, and we'll write there. This is the last email to this address.",
     )
 }
 
@@ -212,8 +211,7 @@ pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mai
 pub fn deleted(portal_url: &str, event: &AccountEvent) -> Mail {
     Mail::new("Your account has been deleted", portal_url)
         .text(
-            "Your rcpt account has been deleted, with its API key, its sessions and its settings. \
-             We don't keep your address.",
+            "Your rcpt account has been deleted, with its address, API keys, sessions and settings.",
         )
         .paragraph(event.facts())
         .text("If this wasn't you, someone knew your password. Change it wherever else you use it.")

@@ -62,8 +62,8 @@ pub struct Stop {
 
 /// Stop changes of the account
 ///
-/// Ends every session and drops a change of the address that waits. The three days of recent changes begin anew. Works as
-/// often as wanted while the change is open.
+/// Ends every session and drops a change of the address that waits. The three days of recent changes begin anew. The
+/// link works until the change is no longer open.
 #[utoipa::path(
     post, path = "/v1/auth/stop-changes", tag = "Account", operation_id = "stopChanges",
     request_body = Stop,
@@ -101,8 +101,8 @@ pub async fn stop(
 
 /// Stop changes in a session
 ///
-/// Ends every other session, and drops a change of the address or a recovery that waits. The three days of recent changes
-/// begin anew: a reset of the password takes them back.
+/// Ends every other session, and drops a change of the address or a recovery that waits. The three days of recent
+/// changes begin anew: a reset of the password takes them back.
 #[utoipa::path(
     post, path = "/v1/me/stop-changes", tag = "Account", operation_id = "stopOwnChanges",
     responses((status = 204, description = "Stopped, or nothing was waiting")),

@@ -61,8 +61,9 @@ const RULE: Rule = Rule { burst: 3, interval: 8 * 60 * 60 };
 
 /// Change the email address
 ///
-/// Emails a link to the new address, for 24 hours, and tells the old one. Three days after that the change takes effect, if
-/// the link was used. The response is the same when the new address has an account; then it gets no email.
+/// Emails a link to the new address, which works for 24 hours, and tells the old address. Three days later the change
+/// takes effect, if the link was used. The response is the same if the new address has an account, which then gets no
+/// email.
 #[utoipa::path(
     post, path = "/v1/auth/change-email", tag = "Account", operation_id = "changeEmail",
     request_body = EmailChangeRequest,
@@ -198,8 +199,8 @@ pub struct ChangedEmail {
 
 /// Confirm the new email address
 ///
-/// The account gets the new address three days after the old one was told of the change. Until then a reset, a new password
-/// or *stop changes* drops it. Sessions and keys stay valid.
+/// The account gets the new address three days after the old one was told of the change. Until then a reset, a new
+/// password or *stop changes* drops it. Sessions and keys stay valid.
 #[utoipa::path(
     post, path = "/v1/auth/confirm-email", tag = "Account", operation_id = "confirmEmail",
     request_body = EmailChangeConfirmation,

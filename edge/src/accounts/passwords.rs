@@ -160,8 +160,8 @@ pub struct SuspectedKey {
 
 /// Show what a reset does
 ///
-/// Changes nothing, and the link keeps working. Keys and passkeys are named that were made or replaced since seven days
-/// before the oldest recent change.
+/// Changes nothing, and the link keeps working. It names keys and passkeys that were made or replaced since the oldest
+/// recent change, or in the seven days before it.
 #[utoipa::path(
     post, path = "/v1/auth/reset-password/show", tag = "Account", operation_id = "showReset",
     request_body = ResetLink,
@@ -224,8 +224,8 @@ pub struct Reset {
 
 /// Reset the password
 ///
-/// Ends every session and signs in with a new one. It takes back what was changed in three days: a waiting change of the
-/// address, passkeys, keys and second factors.
+/// Ends every session and signs in with a new one. It takes back what was changed in three days: a waiting change of
+/// the address, passkeys, keys and second factors.
 #[utoipa::path(
     post, path = "/v1/auth/reset-password", tag = "Account", operation_id = "resetPassword",
     request_body = Reset,

@@ -165,8 +165,8 @@ async fn count(
     Err(Error::throttled(seconds))
 }
 
-/// The email is handed over first, then the registration is stored: without an email nothing has changed. The same round
-/// trips whatever the address is.
+/// The email is handed over first, then the registration is stored: without an email nothing has changed. The same
+/// round trips whatever the address is.
 ///
 /// A mailbox that has opted out gets only the necessary email, after the response: the response time mustn't reveal if
 /// it has an account.
@@ -321,7 +321,7 @@ pub struct OptOut {
 
 /// Stop emails that others cause
 ///
-/// For 30 days a mailbox gets no emails that say that it has an account already, or has none. Requested links are still
+/// For 30 days, a mailbox gets no emails saying that it already has an account, or has none. Requested links are still
 /// sent.
 #[utoipa::path(
     post, path = "/v1/auth/stop-emails", tag = "Account", operation_id = "stopEmails",

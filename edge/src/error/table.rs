@@ -162,7 +162,7 @@ errors! {
     too_many_scans(at_once: u32) => S::CONFLICT, "too_many_scans",
         "As many scans are running as this plan allows ({at_once}). Wait for one to end, or cancel one.";
     too_many_scans_kept(most: u32) => S::CONFLICT, "too_many_scans",
-        "This account has {most} scans. Delete old ones, or wait until they are gone.";
+        "This account has {most} scans. Delete old ones, or wait until they're gone.";
     no_such_part(parts: u32) =>
         S::BAD_REQUEST, "no_such_part", "The scan has no such part. Parts are counted from 0, and it has {parts}.";
     part_size(expected: u32) => S::BAD_REQUEST, "part_size",

@@ -57,13 +57,13 @@ pub struct KeyDetails {
     pub daily_limit: Option<u32>,
     /// Checks counted today, including those in flight. Null for a key without a daily limit.
     pub used_today: Option<u32>,
-    /// The last day (UTC) on which a check or scan of the key was counted. Null when there was none since it was made or
-    /// replaced.
+    /// The last day (UTC) on which a check or scan of the key was counted. Null when there was none since it was made
+    /// or replaced.
     pub last_used_on: Option<String>,
     /// Null: never.
     pub expires_at: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
-    /// After a replacement: until then the key's text before works too. Null otherwise.
+    /// After a replacement, the key's previous text works until then. Null otherwise.
     pub previous_until: Option<DateTime<Utc>>,
 }
 
@@ -118,7 +118,8 @@ pub struct ReplacedKeys {
 
 /// Make a key
 ///
-/// Makes a key beside the account's own and shows it once. To change one, make another: both work until you end one of them.
+/// Makes a key beside the account's own and shows it once. To change one, make another: both work until you end one of
+/// them.
 #[utoipa::path(
     post, path = "/v1/keys", tag = "Account", operation_id = "makeKey",
     request_body = KeyRequest,
@@ -195,7 +196,7 @@ pub async fn list(State(app): State<Arc<App>>, session: Session) -> Result<Json<
 
 /// End a key
 ///
-/// It stops working immediately, and so does its text before. The account's own key can't be ended: replace it.
+/// It stops working immediately, and so does its previous text. The account's own key can't be ended: replace it.
 #[utoipa::path(
     delete, path = "/v1/keys/{id}", tag = "Account", operation_id = "endKey",
     params(("id" = String, Path, description = "The `id` from the list of keys")),
@@ -263,7 +264,7 @@ pub async fn replace_all(
 
 /// Replace a key, with a day for your programs
 ///
-/// Shows the key's new text once. The one before works for another day, unless you replace or end the key again. If
+/// Shows the key's new text once. The previous one works for another day, unless you replace or end the key again. If
 /// somebody else may have the key, end it instead, or replace the account's own key.
 #[utoipa::path(
     post, path = "/v1/keys/{id}/replace", tag = "Account", operation_id = "replaceKey",
@@ -322,9 +323,8 @@ async fn replaced(
 
 /// End the key of this request
 ///
-/// For finders of a leaked key. Answers 204 whatever was sent. The key ends for good. The account's own key ends too,
-/// and its owner gets another by signing in. If it was the text before a replacement, that text ends alone. We email
-/// the owner.
+/// For finders of a leaked key. Always answers 204. The key ends for good; the owner of an account's own key gets
+/// another by signing in. A text from before a replacement ends alone. We email the owner.
 #[utoipa::path(
     post, path = "/v1/keys/self-revoke", tag = "Account", operation_id = "selfRevokeKey",
     responses((status = 204, description = "If a key was sent in `X-API-Key`, it has ended")),

@@ -108,8 +108,8 @@ impl Notice {
             ),
             Self::WebhookChanged => (
                 "Your webhook has been changed",
-                "The webhook of your rcpt account has been set, changed or removed. When a scan ends, a webhook gets its \
-                 numbers of results.",
+                "The webhook of your rcpt account has been set, changed or removed. When a scan ends, the webhook gets \
+                 its counts, and no address.",
             ),
             Self::EmailChangeAsked => (
                 "A new email address was asked for",
@@ -123,23 +123,24 @@ impl Notice {
             ),
             Self::KeyMade => (
                 "A new API key has been made",
-                "Another API key has been made for your rcpt account. You see all keys, and can end each \
+                "Another API key has been made for your rcpt account. You can see your keys, and end any \
                  of them, on the API key page.",
             ),
             Self::KeyEndedItself => (
-                "An API key has ended itself",
-                "Someone who has an API key of your rcpt account has ended it. That is what finders of a \
-                 leaked key are asked to do. The key has stopped working. Make a new one on the API key \
+                "An API key of yours has been ended",
+                "Someone who has an API key of your rcpt account has ended it, as we ask finders of a \
+                 leaked key to do. It has stopped working. Make a new one on the API key \
                  page, and find out where the old one was.",
             ),
             Self::PasskeyAdded => (
                 "A passkey has been added",
-                "A passkey has been added to your rcpt account. It signs in without the password. You see all passkeys, \
-                 and can remove each of them, in the settings.",
+                "A passkey has been added to your rcpt account. It can sign in without the password. You can see \
+                 and remove your passkeys in the settings.",
             ),
             Self::PasskeyRemoved => (
                 "A passkey has been removed",
-                "A passkey of your rcpt account has been removed. It doesn't sign in any more. Your password still does.",
+                "A passkey of your rcpt account has been removed. You can't sign in with it any more. \
+                 Your password still works.",
             ),
             // `recovery_pending` builds the email instead.
             Self::RecoveryPending => (

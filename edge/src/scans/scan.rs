@@ -32,8 +32,8 @@ pub struct Scan {
     pub received: u32,
     /// Positions with a final verdict.
     pub answered: u32,
-    /// Positions that are tried again later: their server has deferred them, and until then they have an interim
-    /// verdict; or we couldn't ask about them, and until then they have none.
+    /// Positions that are tried again later. If their server deferred them, they have an interim verdict until then; if
+    /// we couldn't ask about them, they have none.
     pub waiting: u32,
     pub counts: StatusCounts,
     pub by_verdict: VerdictCounts,

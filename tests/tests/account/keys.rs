@@ -209,7 +209,7 @@ async fn a_key_ends_itself_and_its_owner_is_told_without_a_word_of_the_finder() 
     assert_eq!(names, ["other"]);
     assert_eq!(check(&account, &other).await.status, 200);
     let mailbox = edge.mailbox();
-    let title = "An API key has ended itself";
+    let title = "An API key of yours has been ended";
     let mail = mailbox.wait_for_titled(&account.email, title, 1).await.unwrap();
     assert!(!mail.text.contains("evil") && !mail.text.contains("zanzibar"), "{}", mail.text);
 
