@@ -1,5 +1,4 @@
-//! The local environment of `make dev`: sandbox, origin and `wrangler dev`, one confirmed account,
-//! and all emails as files.
+//! The local environment of `make dev`: sandbox, origin and `wrangler dev`, one account, and all emails as files.
 
 mod account;
 mod mails;
@@ -23,9 +22,6 @@ use rcpt_tests::{Account, Mailbox, Origin, Process, Sandbox, process::folder};
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Starts everything, prints usage hints, and runs until a signal arrives or a component ends.
-///
-/// # Errors
-/// If a component doesn't start or ends unexpectedly; the error shows the end of its log.
 pub async fn run() -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -1,5 +1,5 @@
-//! Programs for developers besides tests: the local environment of `make dev`, the log scan after `make test`, and
-//! `serve`, through which the portal's tests use the harness.
+//! Programs for developers besides tests: `make dev`, the log scan after `make test`, and `serve` for the portal's
+//! tests.
 
 pub mod dev;
 pub mod log_scan;

@@ -9,7 +9,6 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// Forbidden texts: a description, and the text to search for.
 const FORBIDDEN: [(&str, &str); 5] = [
     ("an address", "@"),
     ("an API key", "rcpt_live_"),
@@ -32,9 +31,6 @@ pub struct Scan {
 }
 
 /// Reads the logs of every edge and origin that tests have written below `folder`.
-///
-/// # Errors
-/// If `folder` can't be read, or contains no readable logs.
 pub fn scan(folder: &Path) -> Result<Scan> {
     let mut scan = Scan::default();
     let [mut edge_ids, mut origin_ids] = [const { Vec::new() }; 2];

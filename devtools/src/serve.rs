@@ -27,11 +27,11 @@ enum Command {
         #[serde(default)]
         two_factor: bool,
     },
-    /// Returns an unused code of this secret.
+    /// An unused code of this secret.
     Code {
         secret: String,
     },
-    /// Returns six digits that aren't a current code of this secret.
+    /// Six digits that aren't a current code of this secret.
     WrongCode {
         secret: String,
     },
@@ -65,9 +65,6 @@ struct World {
 /// Starts the service and executes commands until standard input ends.
 ///
 /// Call this within a [`tokio::task::LocalSet`].
-///
-/// # Errors
-/// If a component doesn't start, or standard output is closed.
 pub async fn run() -> Result<()> {
     // Attempts on an account are throttled as in production. Attempts of a network aren't throttled,
     // because all tests share one network.

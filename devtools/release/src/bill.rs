@@ -4,9 +4,6 @@ use anyhow::{Result, ensure};
 use serde_json::Value;
 
 /// Replaces the builder's folder by `/rcpt`, removes the random serial number, and sorts the members.
-///
-/// # Errors
-/// If the text isn't JSON, or still names the folder after the replacement.
 pub fn tidy(text: &str, folder: &str) -> Result<String> {
     let text = text.replace(&format!("path+file://{folder}"), "path+file:///rcpt");
     ensure!(!text.contains(folder), "names {folder}");

@@ -6,23 +6,18 @@ use std::{collections::BTreeSet, fs, path::Path};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-/// The version, and the contents of the files that it is checked against.
 #[derive(Debug, Clone)]
 pub struct Sources {
     pub version: String,
     pub wire_format: String,
     changelog: String,
     debian_changelog: String,
-    /// Content of edge/openapi-account.json.
     description: Value,
     /// Content of edge/data/released-answers.json: the members of each answer in its first release.
     released: Value,
 }
 
 /// The version of all packages.
-///
-/// # Errors
-/// If `manifest` isn't the text of the workspace's Cargo.toml.
 pub fn version(manifest: &str) -> Result<String> {
     let manifest: toml::Table = manifest.parse()?;
     let version =
@@ -40,9 +35,6 @@ fn section<'a>(changelog: &'a str, name: &str) -> Vec<&'a str> {
 
 impl Sources {
     /// Reads the files below `root`.
-    ///
-    /// # Errors
-    /// If a file is missing, or not in its format.
     pub fn read(root: &Path) -> Result<Self> {
         let read =
             |name: &str| fs::read_to_string(root.join(name)).with_context(|| name.to_owned());
@@ -61,7 +53,6 @@ impl Sources {
         })
     }
 
-    /// The reasons why this version can't be released yet.
     pub fn mistakes(&self) -> Vec<String> {
         let Self { version, wire_format, changelog, .. } = self;
         let changes = section(changelog, version);

@@ -16,7 +16,6 @@ pub(super) struct Mails {
     pub mailbox: Mailbox,
     folder: PathBuf,
     delivered: usize,
-    /// Length of the log when it was last read, in bytes.
     bytes: u64,
 }
 
@@ -26,7 +25,6 @@ impl Mails {
         Ok(Self { mailbox, folder: folder.to_owned(), delivered: 0, bytes: 0 })
     }
 
-    /// Writes the emails that arrived since the last call, and prints their links.
     pub fn deliver(&mut self) -> Result<()> {
         let bytes = self.mailbox.log_bytes();
         if bytes == self.bytes {

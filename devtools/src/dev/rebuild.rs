@@ -24,9 +24,6 @@ impl Rebuild {
 
     /// Starts a build after a change, and reports the previous build's result. A failed build
     /// leaves the Worker unchanged.
-    ///
-    /// # Errors
-    /// If `make` can't be started.
     pub fn poll(&mut self, logs: &Path) -> Result<()> {
         if let Some((make, started)) = &mut self.build {
             match make.exited() {

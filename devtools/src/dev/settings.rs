@@ -9,7 +9,6 @@ use rcpt_tests::process::folder;
 pub(super) struct Settings {
     pub edge_port: u16,
     pub origin_port: u16,
-    /// Folder for logs, emails and temporary files.
     pub folder: PathBuf,
     /// Folder for D1, KV and the cache: wrangler's default, so that `npx wrangler dev` uses the
     /// same account.

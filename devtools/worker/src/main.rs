@@ -35,7 +35,6 @@ const FEATURES: [&str; 7] = [
     "--enable-exception-handling",
 ];
 
-/// Path of the shipped wasm with the names of its functions.
 const NAMED: &str = "target/edge-with-names.wasm";
 
 #[derive(Clone, Copy, PartialEq, Eq)]

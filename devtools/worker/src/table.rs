@@ -29,7 +29,6 @@ pub(crate) fn print(file: &Path, functions_of: Option<&str>) -> Result<()> {
 
 #[derive(Default)]
 struct Sizes {
-    /// Number of imported functions, which come first in the index space.
     imported: u32,
     bodies: Vec<usize>,
     names: BTreeMap<u32, String>,

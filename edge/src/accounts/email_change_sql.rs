@@ -1,16 +1,13 @@
 //! Changes of an account's address: asked for in a session, agreed to with the password at the new mailbox, and carried
-//! out by the scheduled run once the change is no longer open (`changes_sql.rs`). Two databases are involved: the directory
-//! maps addresses to accounts, and the account's own database stores its address.
+//! out by the scheduled run once the change is no longer open (`changes_sql.rs`). After an interruption the next run
+//! continues with the step after the last one, or repeats it:
 //!
-//! | step | where | if interrupted after it |
-//! |---|---|---|
-//! | 1. a change that is due is claimed: it's `moving` | account | the next run continues with 2 |
-//! | 2. the directory names the account under the new address, too, if it's free | directory | the next run continues with 2 |
-//! | 3. the account takes the address, if the change is still `moving` and the account open; the change is `done` | account | the next run continues with 4 |
-//! | 4. the directory's rows of this account become its one address | directory | the next run repeats 4 |
-//! | 5. a day later, once more 4, and the change goes | account | a step that was cut off may come late |
+//! 1. account: a change that is due is claimed, `moving`.
+//! 2. directory: it names the account under the new address, too, if that is free.
+//! 3. account: it takes the address, if the change is still `moving` and the account open; the change is `done`.
+//! 4. directory: the account's rows become its one address.
+//! 5. a day later, once more 4, because a step that was cut off may come late; the change goes.
 //!
-//! Of a deleted account the directory forgets every row (`deletion.rs`), a day later once more.
 //! A reset or a new password never removes a change that is `moving`: it's `done` then, and 3 does nothing.
 
 use constcat::concat;

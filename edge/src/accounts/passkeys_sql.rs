@@ -49,7 +49,6 @@ pub struct NewPasskey<'a> {
     pub challenge: &'a str,
 }
 
-/// Requires that account `?1` of session `?2` can add passkey `?3`, and that challenge `?4` is unused.
 const IS_ADDABLE: &str = concat!(
     "(SELECT count(*) FROM passkeys WHERE account_id = ?1) < 20
        AND NOT EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3)

@@ -1,11 +1,10 @@
 //! Registrations and their confirmation. Who isn't confirmed isn't an account: a registration is a row of the first
-//! database, and nothing of it is in the directory.
+//! database, and nothing of it is in the directory. The scheduled run finishes an interrupted confirmation, without a
+//! session:
 //!
-//! | step of a confirmation | where | if interrupted after it |
-//! |---|---|---|
-//! | 1. the registration is entered: it takes the password of the click, and the directory its address, if that is free | first | the scheduled run continues with 2 |
-//! | 2. the account and its own key, unless they are there; a session, if the account has the click's password | account | the scheduled run repeats 2, without a session |
-//! | 3. the registration goes | first | |
+//! 1. first database: the registration is entered, with the password of the click, and the directory its address.
+//! 2. account: the account and its own key, unless they are there; a session, if the account has the click's password.
+//! 3. first database: the registration goes.
 
 use constcat::concat;
 use serde::Deserialize;

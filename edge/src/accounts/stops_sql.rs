@@ -26,7 +26,6 @@ const IS_STOPPABLE: &str = concat!(
 );
 const SELECT_STOPPABLE_ACCOUNT: &str = concat!("SELECT id FROM accounts WHERE ", IS_STOPPABLE);
 
-/// True if the change is open and the account had no reset and no move since its link was made.
 pub async fn is_stoppable(
     database: &Database,
     account: AccountId,

@@ -19,7 +19,6 @@ use crate::{
 /// A reset begins the count anew.
 pub const FACTORS_MAX: u32 = 5;
 
-/// The id of account `accounts.id`'s second factor that is on; NULL while there is none.
 const FACTOR_ON: &str =
     "(SELECT f.id FROM second_factors f WHERE f.account_id = accounts.id AND f.off_at IS NULL)";
 

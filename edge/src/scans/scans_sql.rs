@@ -133,7 +133,6 @@ const INSERT_SCAN_ONCE: &str = concat!(
         AND (k.request NOT IN (?13, ?14) OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer)))"
 );
 
-/// Selects the response stored under the key of [`INSERT_SCAN_ONCE`], unless the key may be used again.
 const SELECT_STORED_RESPONSE: &str = concat!(
     WITH_CALLER,
     "SELECT k.request, k.answer, 0 AS in_flight, '' AS left_over FROM caller

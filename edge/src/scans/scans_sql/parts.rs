@@ -190,8 +190,6 @@ const UPDATE_RECEIVED: &str = concat!(
 const UPDATE_PART_SENT: &str =
     "UPDATE scan_parts SET sent = 1 WHERE scan_id = ?1 AND part = ?2 AND sent = 0";
 
-/// Marks the part as received and counts it once; `malformed` contains the results of malformed
-/// addresses, and their number.
 pub async fn finish_part(
     database: &Database,
     scan: &str,
