@@ -352,7 +352,7 @@ async fn dns_decides_who_is_asked() {
     }
 }
 
-/// Mail servers pause before they greet: a second host, which may accept everything, is no reason to wait for less.
+/// Mail servers pause before they greet. A backup host may accept everything, so it's no reason to wait less.
 #[tokio::test]
 async fn a_silent_first_host_has_all_the_time_and_the_second_does_not_speak_for_it() {
     let internet = Internet::start().await;

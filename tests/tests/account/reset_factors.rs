@@ -10,7 +10,7 @@ use super::{
     resets::{reset, reset_link, settled, shown, turned_off},
 };
 
-/// 01 and 02 of the attack on the second draft: on, off, and on again.
+/// On, off, and on again, with and without a second factor of the owner's.
 #[tokio::test]
 async fn a_thief_who_turns_a_second_factor_on_and_off_and_on_locks_nobody_out() {
     let edge = Edge::builder().databases(3).start().await.unwrap();

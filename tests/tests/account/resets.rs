@@ -123,7 +123,7 @@ async fn a_reset_ends_young_passkeys_and_the_keys_that_stay_ticked() {
     assert_eq!((again.status, again.text("api_key")), (200, reply.text("api_key")));
 }
 
-/// 05 of the attack on 0.3: a bot that signs in every 30 seconds with the next step's code.
+/// A bot signs in every 30 seconds with the next step's code.
 #[tokio::test]
 async fn a_code_that_a_sign_in_has_used_still_resets_and_stops_and_signs_in_nobody() {
     let edge = Edge::builder().start().await.unwrap();

@@ -134,7 +134,7 @@ const DEEDS: [Deed; 9] = [
     Deed::AskOperator,
 ];
 
-/// The sequences with which the two drafts were broken, and one through the operator.
+/// Sequences that broke earlier designs, and one through the operator.
 const BREAKS: [&[Deed]; 5] = [
     &[Deed::AskOperator, Deed::ResetByMail, Deed::FactorOff, Deed::FactorOn],
     &[Deed::FactorOff, Deed::FactorOn, Deed::FactorOff, Deed::FactorOn, Deed::AskForAddress],
