@@ -6,7 +6,7 @@ use crate::patterns::{COMMENT, DOC_COMMENT, PHRASE};
 
 const REFUSED_OPENINGS: [&str; 3] = ["What", "Whose", "Who"];
 const ENDINGS: [&str; 5] = ["rs", "ts", "tsx", "mjs", "py"];
-/// Pages that aren't checked: the list of the phrases, and texts of earlier releases.
+/// Pages that aren't checked: the list of the phrases, and the changelog.
 const SKIPPED_PAGES: [&str; 2] = ["docs/words.md", "CHANGELOG.md"];
 
 fn openings(text: &str) -> impl Iterator<Item = (usize, &str)> {

@@ -14,8 +14,6 @@ const CODE_BYTES: usize = 15;
 pub const SET_BYTES: usize = CODE_BYTES * COUNT;
 /// Number of base32 letters for 120 bits.
 const CODE_LETTERS: usize = 24;
-/// Codes of earlier releases had 80 bits; they stay valid until replaced.
-const EARLIER_CODE_LETTERS: usize = 16;
 const GROUP_LETTERS: usize = 4;
 
 /// A code as shown to its owner: six groups like `xxxx`, separated by hyphens, in lower-case
@@ -38,7 +36,7 @@ impl RecoveryCode {
             .filter(|c| !matches!(c, '-' | ' '))
             .map(|c| c.to_ascii_lowercase())
             .collect();
-        let fits = matches!(plain.len(), CODE_LETTERS | EARLIER_CODE_LETTERS)
+        let fits = plain.len() == CODE_LETTERS
             && plain.bytes().all(|b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b));
         fits.then_some(Self(plain))
     }
@@ -95,18 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn codes_of_earlier_releases_are_read() {
-        let code = RecoveryCode::parse("ABCD-efgh ijkl-mn23").unwrap();
-        assert_eq!(code.to_text(), "abcd-efgh-ijkl-mn23");
-    }
-
-    #[test]
     fn other_texts_are_no_recovery_codes() {
         for text in [
             "",
             "123456",
             "aaaa-bbbb-cccc",
-            "aaaa-bbbb-cccc-ddd1",
+            "aaaa-bbbb-cccc-dddd",
+            "aaaa-bbbb-cccc-dddd-eeee-fff1",
             "aaaa-bbbb-cccc-dddd-eeee",
             "ääää",
         ] {

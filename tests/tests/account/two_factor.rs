@@ -12,7 +12,6 @@ use rcpt_tests::{
 };
 use reqwest::Method;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::edge;
 
@@ -237,25 +236,6 @@ async fn a_recovery_code_works_once_however_it_is_typed_and_its_owner_is_told() 
     let reply = account.rotate_with(&codes_of_other[0]).await;
     reply.assert_error(403, "totp_invalid", "a recovery code of another account");
     assert_eq!(two_factor(&other).await, (true, 10));
-}
-
-#[tokio::test]
-async fn a_recovery_code_of_an_earlier_release_still_works_once() {
-    let edge = edge().await;
-    let account = edge.account().await;
-    let (_, codes) = account.enable_two_factor().await;
-    assert!(codes.iter().all(|code| code.len() == 29), "{codes:?}");
-    let id = edge.id(&account.email).await;
-    let digest: [u8; 32] = Sha256::digest(format!("{id}abcdefghijklmn23")).into();
-    let hash: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let insert = "INSERT INTO recovery_codes (account_id, factor_id, hash)
-        SELECT account_id, id, ?2 FROM second_factors WHERE account_id = ?1";
-    edge.sql_of(&id, insert, &[json!(id), json!(hash)]).await;
-    let shown = "ABCD-EFGH-IJKL-MN23";
-    let reply = account.anonymous.login_with_code(&account.email, PASSWORD, shown).await;
-    assert_eq!(reply.status, 200, "{}", reply.body);
-    let reply = account.anonymous.login_with_code(&account.email, PASSWORD, shown).await;
-    reply.assert_error(401, "totp_invalid", "a used recovery code");
 }
 
 #[tokio::test]

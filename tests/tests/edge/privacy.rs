@@ -135,7 +135,7 @@ async fn two_factor_and_passwords(stack: &Stack, account: Account, secrets: &mut
     let pending = edge.account().await;
     secrets.extend(spellings("pending TOTP secret", &pending.set_up_two_factor().await));
     assert_eq!(account.rotate_with(&codes[0]).await.status, 200);
-    assert_eq!(account.rotate_with("zzzz-zzzz-zzzz-zzzz").await.status, 403);
+    assert_eq!(account.rotate_with("zzzz-zzzz-zzzz-zzzz-zzzz-zzzz").await.status, 403);
     let anonymous = &account.anonymous;
     let [forgotten, changed] = ["pelican-reset-44-lantern", "pelican-changed-45-lantern"];
     assert_eq!(anonymous.forgot_password(&account.email).await.status, 200);

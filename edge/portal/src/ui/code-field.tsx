@@ -10,7 +10,7 @@ import type { Submission } from "./form";
 export const CODE_PROBLEMS: readonly string[] = ["totp_required", "totp_invalid"];
 
 const DIGITS = 6;
-/** Length of a recovery code without hyphens; codes of earlier releases have 16. */
+/** Length of a recovery code without hyphens. */
 const RECOVERY_LENGTH = 24;
 
 /** Returns a code in the form to send: apps show six digits with a space in the middle. */
@@ -23,7 +23,7 @@ export function plainCode(code: string): string {
 export function codeMistake(code: string): string | undefined {
   const plain = code.replace(/[\s\u00a0-]/g, "");
   if (plain === "") return "Enter the code.";
-  if (/^\d{6}$/.test(plain) || /^([a-z0-9]{16}|[a-z0-9]{24})$/i.test(plain)) return undefined;
+  if (/^\d{6}$/.test(plain) || /^[a-z0-9]{24}$/i.test(plain)) return undefined;
   return `Enter the ${DIGITS} digits from your app, or a recovery code of ${RECOVERY_LENGTH} letters and digits.`;
 }
 
