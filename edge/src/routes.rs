@@ -19,6 +19,7 @@ use crate::{
         two_factor, usage,
     },
     app::App,
+    checks::{domains, guard, validate_email, validate_emails},
     error::Error,
     extract::{caller::follow_up, json_body},
     keys::{key_list, own_key},
@@ -27,16 +28,11 @@ use crate::{
     webhooks::notifications,
 };
 
-mod domain_body;
-mod domains;
 mod export;
-mod guard;
 mod health;
 #[cfg(test)]
 mod openapi;
 mod site;
-pub mod validate_email;
-mod validate_emails;
 
 /// Builds the router of all handlers and, for tests, the list of their OpenAPI descriptions. The Worker
 /// doesn't contain these: a test writes the descriptions, which are served as files.

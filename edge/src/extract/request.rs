@@ -36,6 +36,16 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
+    /// The context without the device, which only emails and events name.
+    ///
+    /// # Errors
+    /// [`Error::internal`] outside a request.
+    pub fn of_call(parts: &Parts) -> Result<Self, Error> {
+        let context: Option<Self> = parts.extensions.get().cloned();
+        let context = context.ok_or_else(|| Error::internal("a request without its context"))?;
+        Ok(Self { idempotency_key: parts.headers.get(IDEMPOTENCY_KEY).cloned(), ..context })
+    }
+
     pub fn event(&self) -> AccountEvent {
         let at = i64::try_from(clock::now()).unwrap_or_default();
         let Device { browser, country } = self.device.clone();
@@ -68,9 +78,6 @@ impl<S: Sync> FromRequestParts<S> for RequestContext {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
-        let context: Option<Self> = parts.extensions.get().cloned();
-        let context = context.ok_or_else(|| Error::internal("a request without its context"))?;
-        let idempotency_key = parts.headers.get(IDEMPOTENCY_KEY).cloned();
-        Ok(Self { device: Device::of(parts), idempotency_key, ..context })
+        Ok(Self { device: Device::of(parts), ..Self::of_call(parts)? })
     }
 }

@@ -8,7 +8,6 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::guard::{self, GuardPolicy};
 use crate::{
     accounts::{
         account::{self, Account},
@@ -20,6 +19,7 @@ use crate::{
     },
     app::App,
     cf::clock,
+    checks::guard::{self, GuardPolicy},
     credentials::session::Session,
     error::{Error, PlainError},
     extract::{member::Member, request::RequestContext},

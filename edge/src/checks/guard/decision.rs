@@ -2,12 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::extract::State;
 use rcpt_shared::{Address, read};
-use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
+    super::{
+        call::CheckCall,
+        check::{self, Check},
+        guard_sql,
+        list::List,
+        units::{admits, permit},
+    },
     RefusedKind,
     judgement::{Decision, NOT_IN_TIME, Policy, THROTTLED, UNAVAILABLE, USED_UP},
 };
@@ -18,12 +23,10 @@ use crate::{
         policies::{PolicyReader, StoredPolicy},
     },
     cf::{clock, log},
-    checks::guard_sql,
     credentials::{idempotency::Idempotent, proof::Caller},
     error::{Error, PlainError, ValidationError},
-    extract::{caller::still_good, json_body::JsonBody, request::RequestContext},
+    extract::{caller::still_good, request::RequestContext},
     limits::{quota::Day, refusals::Refusal},
-    routes::validate_email::{self, CheckRequest, sandbox, units::admits},
 };
 
 const POLICY_MS: u64 = 1_000;
@@ -58,27 +61,11 @@ pub struct DecisionRequest {
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
-pub async fn decide(
-    State(app): State<Arc<App>>,
-    context: RequestContext,
-    caller: Result<Caller, Error>,
-    body: Result<JsonBody<Map<String, Value>>, Error>,
-) -> Result<Decision, Error> {
+pub async fn decide(call: CheckCall) -> Result<Decision, Error> {
     let began = clock::now_ms();
-    let caller = caller.map_err(Error::of_validation)?;
-    let JsonBody(body) = body.map_err(Error::of_validation)?;
-    let email = match body.get("email").map(Value::as_str) {
-        Some(Some(email)) => email.to_owned(),
-        Some(None) => {
-            return Err(Error::invalid_body("The 'email' field must be a string.").of_validation());
-        }
-        None => {
-            let detail = "Missing 'email' field in request body.";
-            return Err(Error::invalid_body(detail).of_validation());
-        }
-    };
-    let once = context.idempotent(&app.config.address_secrets, caller, &identity(&email));
-    let once = once.map_err(Error::of_validation)?;
+    let email = call.body.text("email")?.to_owned();
+    let once = call.once(&identity(&email))?;
+    let CheckCall { app, context, caller, .. } = call;
     still_good(&app, caller).map_err(Error::of_validation)?;
     let is_admitted = admits(&app, caller).await;
     let found = match policy(&app, PolicyReader::Caller(caller), is_admitted).await {
@@ -179,7 +166,7 @@ impl SignUp {
             Ok(address) => address,
             Err(malformed) => return Ok(policy.about_no_address(&malformed)),
         };
-        sandbox::permit(self.caller, [address.domain()])?;
+        permit(self.caller, [address.domain()])?;
         if let Some(decision) = policy.by_itself(&address) {
             return Ok(decision);
         }
@@ -221,14 +208,17 @@ impl SignUp {
         let elapsed = clock::now_ms().saturating_sub(self.began);
         let remaining_ms = policy.deadline_ms.saturating_sub(elapsed);
         let inner = remaining_ms.saturating_sub(RESERVE_MS.min(remaining_ms / 4)).max(1);
-        let request =
-            CheckRequest { email: Ok(address.clone()), details: true, deadline_ms: Some(inner) };
-        let (app, context) = (Arc::clone(app), context.clone());
-        let deferred = context.deferred.clone();
-        let work = validate_email::admitted(app, context, self.caller, request, self.once);
-        let work = deferred.outliving(work);
+        let check = Check {
+            app: Arc::clone(app),
+            context: context.clone(),
+            caller: self.caller,
+            once: self.once,
+            list: List::of([Ok(address.clone())], true, &app.config.address_secrets),
+            deadline_ms: Some(inner),
+        };
+        let work = context.deferred.outliving(check::answer(check));
         match clock::within(Duration::from_millis(remaining_ms), work).await {
-            Some(Some(Ok(result))) => Ok(policy.by_result(&result)),
+            Some(Some(Ok(found))) => Ok(policy.by_result(&found.only()?)),
             Some(Some(Err(error))) if error.is_the_callers() => Err(error),
             Some(Some(Err(error))) => without(error.code()),
             Some(None) | None => without(NOT_IN_TIME),

@@ -1,32 +1,21 @@
 //! The kind of a domain, for callers who don't want to send an address. A report is charged as a check.
 
-use std::sync::Arc;
-
-use axum::{
-    Json,
-    extract::State,
-    response::{IntoResponse, Response},
-};
+use axum::response::{IntoResponse, Response};
 use rcpt_shared::{DomainKind, DomainReport, Tenant, read_domain};
 use serde::Serialize;
-use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
-    domain_body::{DomainDetails, Evidence, kind_schema, suspected_schema},
-    validate_email::{
-        sandbox,
-        units::{admit, lease, open, settle},
-    },
+    call::{CheckBody, CheckCall, mistake},
+    domain_facts::{DomainDetails, Evidence, kind_schema, suspected_schema},
+    result::{left_of, respond},
+    units::{admit, lease, open, permit, settle},
 };
 use crate::{
-    app::App,
     cf::clock,
-    credentials::{idempotency::Idempotent, proof::Caller, tenant},
+    credentials::tenant,
     error::{Error, LimitError, PlainError, ValidationError, rate_limit::RateLimit},
-    extract::{json_body::JsonBody, request::RequestContext},
-    ledger::charge::{self, Charged, Lease},
-    limits::quota::seconds_to_reset,
+    ledger::charge::Charged,
 };
 
 /// Body of `POST /domains`.
@@ -62,12 +51,7 @@ pub struct DomainAnswer {
 
 impl IntoResponse for DomainAnswer {
     fn into_response(self) -> Response {
-        let rate_limit = self.rate_limit.clone();
-        let mut response = Json(self).into_response();
-        if let Some(rate_limit) = rate_limit {
-            rate_limit.insert(response.headers_mut());
-        }
-        response
+        respond(&self, self.rate_limit.clone(), false, "domain")
     }
 }
 
@@ -83,26 +67,20 @@ impl DomainAnswer {
             suspected,
             evidence,
             suggestion: report.suggested_domain,
-            rate_limit: RateLimit::of_checks(left_over, seconds_to_reset(clock::now())),
+            rate_limit: left_of(left_over),
         }
     }
 }
 
-fn domain_of(body: &Map<String, Value>) -> Result<String, Error> {
-    let Some(domain) = body.get("domain") else {
-        return Err(Error::invalid_body("Missing 'domain' field in request body."));
-    };
-    let Some(domain) = domain.as_str() else {
-        return Err(Error::invalid_body("The 'domain' field must be a string."));
-    };
+fn domain_of(body: &CheckBody) -> Result<String, Error> {
+    let domain = body.text("domain")?;
     if domain.contains('@') {
-        return Err(Error::invalid_body(
+        return Err(mistake(
             "The 'domain' field must be a domain: send the part behind the @ alone.",
         ));
     }
-    read_domain(domain).ok_or_else(|| {
-        Error::invalid_body("The 'domain' field must be a domain name, such as example.org.")
-    })
+    let name = "The 'domain' field must be a domain name, such as example.org.";
+    read_domain(domain).ok_or_else(|| mistake(name))
 }
 
 /// Find the kind of a domain
@@ -124,20 +102,12 @@ fn domain_of(body: &Map<String, Value>) -> Result<String, Error> {
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
-pub async fn check(
-    State(app): State<Arc<App>>,
-    context: RequestContext,
-    caller: Result<Caller, Error>,
-    body: Result<JsonBody<Map<String, Value>>, Error>,
-) -> Result<DomainAnswer, Error> {
-    let caller = caller.map_err(Error::of_validation)?;
-    let JsonBody(body) = body.map_err(Error::of_validation)?;
-    let domain = domain_of(&body).map_err(Error::of_validation)?;
-    let identity = ["domain\0", &domain].concat();
-    let once = context.idempotent(&app.config.address_secrets, caller, &identity);
-    let once = once.map_err(Error::of_validation)?;
+pub async fn check(call: CheckCall) -> Result<DomainAnswer, Error> {
+    let domain = domain_of(&call.body)?;
+    let once = call.once(&["domain\0", &domain].concat())?;
+    let CheckCall { app, context, caller, .. } = call;
     admit(&app, caller, once.as_ref(), 1).await?;
-    sandbox::permit(caller, [domain.as_str()])?;
+    permit(caller, [domain.as_str()])?;
     let lease = match lease(&app, caller, 1, once.as_ref()).await? {
         Charged::Now(lease) => lease,
         Charged::Before(stored) => {
@@ -146,44 +116,29 @@ pub async fn check(
         }
     };
     let deferred = context.deferred.clone();
-    let tenant = tenant::name(&app.config.address_secrets, caller.account);
-    let work =
-        async move { ask_and_settle(&app, lease, &tenant, &context, &domain, once.as_ref()).await };
-    deferred.outliving(work).await.unwrap_or_else(|| Err(Error::internal("a question was cut off")))
-}
-
-async fn ask_and_settle(
-    app: &App,
-    lease: Lease,
-    tenant: &str,
-    context: &RequestContext,
-    domain: &str,
-    once: Option<&Idempotent>,
-) -> Result<DomainAnswer, Error> {
-    let tenant = Tenant { name: tenant, paying: lease.is_paying };
-    let deadline = clock::now_ms().saturating_add(app.config.upstream_budget_ms);
-    let report = match app.origins.domain_report(domain, &context.id, tenant, deadline).await {
-        Ok(report) => report,
-        Err(error) => {
-            charge::release(app.databases.of(lease.account())?, lease).await?;
-            return Err(error);
-        }
+    let work = async move {
+        let left_over = lease.left_over.clone();
+        let tenant = tenant::name(&app.config.address_secrets, caller.account);
+        let tenant = Tenant { name: &tenant, paying: lease.is_paying };
+        let deadline = clock::now_ms().saturating_add(app.config.upstream_budget_ms);
+        let report = app.origins.domain_report(&domain, &context.id, tenant, deadline).await;
+        // Every report is charged: an origin without a result returns no report.
+        let found = report.map(|report| (1, report));
+        let report = settle(&app, lease, once.as_ref(), found).await?;
+        Ok(DomainAnswer::new(&domain, report, &left_over))
     };
-    let left_over = lease.left_over.clone();
-    // Every report is charged: an origin without a result returns no report.
-    settle(app, lease, 1, once, &report).await?;
-    Ok(DomainAnswer::new(domain, report, &left_over))
+    deferred.outliving(work).await.unwrap_or_else(|| Err(Error::internal("a question was cut off")))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::domain_of;
+    use super::{CheckBody, domain_of};
 
     fn read(body: Value) -> Result<String, String> {
         let Value::Object(body) = body else { panic!("{body}") };
-        domain_of(&body).map_err(|error| format!("{error:?}"))
+        domain_of(&CheckBody(body)).map_err(|error| format!("{error:?}"))
     }
 
     #[test]

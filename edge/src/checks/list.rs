@@ -1,21 +1,21 @@
-//! The addresses of a list, and the results so far.
+//! The addresses of a check, and the results so far.
 
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use rcpt_shared::{Address, KeyRing, Malformed, Reason, Stage, Status, Verdict, read};
+use rcpt_shared::{Address, DomainReport, KeyRing, Malformed, Reason, Stage, Status, Verdict};
 
-use super::ListResult;
+use super::{
+    details::Details,
+    result::{ListResult, RETRY_AFTER_S, ValidationResult},
+};
 use crate::{
-    cf::verdict_cache::CachedVerdict,
-    credentials::address_hash,
-    outbound::origin_batch::BatchItem,
-    routes::validate_email::{ValidationResult, deadline::RETRY_AFTER_S, details::Details},
+    cf::verdict_cache::CachedVerdict, credentials::address_hash, outbound::origin_batch::BatchItem,
 };
 
-/// A list in its original order, and its distinct addresses.
+/// 1 to 100 texts in their original order, and their distinct addresses.
 pub struct List {
     items: Vec<ListItem>,
     distinct: Vec<DistinctAddress>,
@@ -63,23 +63,38 @@ impl ListAnswer {
 }
 
 impl List {
-    pub fn of(emails: &[String], details: bool, secrets: &KeyRing) -> Self {
+    pub fn of(
+        texts: impl IntoIterator<Item = Result<Address, Malformed>>,
+        details: bool,
+        secrets: &KeyRing,
+    ) -> Self {
         let mut distinct: Vec<DistinctAddress> = Vec::new();
-        let mut facts_of = HashMap::new();
-        let items = emails.iter().map(|text| {
-            let address = match read(text) {
-                Ok(address) => address,
-                Err(malformed) => return ListItem::NoAddress(malformed),
-            };
-            let position = *facts_of.entry(address.normal().to_owned()).or_insert_with(|| {
-                let key = address_hash::of_checked(secrets, &address);
-                distinct.push(DistinctAddress { address: address.clone(), key });
-                distinct.len() - 1
-            });
-            ListItem::Address(address, position)
+        let mut positions = HashMap::new();
+        let items = texts.into_iter().map(|text| match text {
+            Err(malformed) => ListItem::NoAddress(malformed),
+            Ok(address) => {
+                let position = *positions.entry(address.normal().to_owned()).or_insert_with(|| {
+                    let key = address_hash::of_checked(secrets, &address);
+                    distinct.push(DistinctAddress { address: address.clone(), key });
+                    distinct.len() - 1
+                });
+                ListItem::Address(address, position)
+            }
         });
         let items = items.collect();
         Self { items, distinct, details }
+    }
+
+    pub const fn is_single(&self) -> bool {
+        self.items.len() == 1
+    }
+
+    pub const fn shows_details(&self) -> bool {
+        self.details
+    }
+
+    pub fn domains(&self) -> impl Iterator<Item = &str> {
+        self.distinct.iter().map(|one| one.address.domain())
     }
 
     /// Number of units: one per position.
@@ -124,6 +139,16 @@ impl List {
         ListResult { results, counted: None, pending: Some(true), rate_limit: None }
     }
 
+    /// Adds what lists and DNS say to the pending result of an address alone.
+    pub fn add_facts(&self, result: &mut ListResult, report: DomainReport) {
+        if let ([ListItem::Address(address, _)], [result]) =
+            (self.items.as_slice(), result.results.as_mut_slice())
+            && result.pending.is_some()
+        {
+            result.details = Some(Details::pending(address, Some(report), RETRY_AFTER_S));
+        }
+    }
+
     /// Builds the result at the deadline if nothing has been charged for this response: every position is pending.
     pub fn unsettled_result(&self) -> ListResult {
         let mut result = self.pending_result(&Answers::none_of(self));
@@ -152,7 +177,8 @@ impl List {
                     ValidationResult::again(address, self.details, known)
                 }
                 Some(ListAnswer::Now(verdict)) => {
-                    ValidationResult::of(address, *verdict, self.details, false)
+                    let is_cached = verdict.seen_before.is_some();
+                    ValidationResult::of(address, *verdict, self.details, is_cached)
                 }
                 Some(ListAnswer::NotAsked(after)) => self.unasked_result(address, after),
             },
@@ -244,15 +270,14 @@ impl Answers {
 
 #[cfg(test)]
 mod tests {
-    use rcpt_shared::{KeyRing, Reason, Stage, Status, Verdict};
+    use rcpt_shared::{KeyRing, Reason, Stage, Status, Verdict, read};
     use serde_json::{Value, json};
 
     use super::{Answers, List, ListAnswer};
 
     fn list(emails: &[&str]) -> List {
-        let emails: Vec<_> = emails.iter().map(|email| (*email).to_owned()).collect();
         let secrets = KeyRing::parse(&format!("k:{}", "w".repeat(43))).unwrap();
-        List::of(&emails, false, &secrets)
+        List::of(emails.iter().map(|email| read(email)), false, &secrets)
     }
 
     fn verdict(status: Status) -> ListAnswer {

@@ -1,5 +1,8 @@
 //! The units that checks cost: which callers are admitted, and how units are leased, charged and returned.
 
+use std::time::Duration;
+
+use rcpt_shared::sandbox::is_domain;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -65,6 +68,44 @@ pub async fn lease(
     same_request(lease.map_err(|refusal| refuse(app, refusal, caller, now))?, once)
 }
 
+/// First and longest pause, in milliseconds, between two polls for the response of the first
+/// request with the same `Idempotency-Key`.
+const LOOK_MS: u64 = 250;
+const LONGEST_LOOK_MS: u64 = 1_000;
+/// Milliseconds before the deadline at which the last poll starts: a poll is a round trip to the
+/// account's database.
+const LAST_LOOK_MS: u64 = 100;
+
+/// Like [`lease`], with a deadline: also returns its end in milliseconds of the Worker's clock, counted from the first
+/// answer of the database. While the first request with the same `Idempotency-Key` is in flight, polls for its
+/// response with growing pauses; if it fails, this request replaces it. Returns `None` at the deadline.
+pub async fn lease_or_answer(
+    deadline_ms: u64,
+    app: &App,
+    caller: Caller,
+    units: u32,
+    once: Option<&Idempotent>,
+) -> Result<(Option<Charged<Lease>>, u64), Error> {
+    let (mut pause, mut end) = (LOOK_MS, None);
+    loop {
+        let charged = lease(app, caller, units, once).await;
+        let now = clock::now_ms();
+        let end = *end.get_or_insert(now.saturating_add(deadline_ms));
+        match charged {
+            Err(error) if error.is_key_in_use() => {}
+            charged => return Ok((Some(charged?), end)),
+        }
+        let time_left = end.saturating_sub(now);
+        let until_last = time_left.saturating_sub(LAST_LOOK_MS);
+        if until_last == 0 {
+            clock::sleep(Duration::from_millis(time_left)).await;
+            return Ok((None, end));
+        }
+        clock::sleep(Duration::from_millis(pause.min(until_last))).await;
+        pause = (pause * 2).min(LONGEST_LOOK_MS);
+    }
+}
+
 fn same_request<T>(charged: Charged<T>, once: Option<&Idempotent>) -> Result<Charged<T>, Error> {
     match charged {
         Charged::Before(stored) if !once.is_some_and(|once| once.is(&stored.request)) => {
@@ -102,6 +143,15 @@ pub async fn admit(
         }
     }
     Ok(())
+}
+
+/// Requires that the caller may ask about these domains: a test key only about those of the sandbox.
+///
+/// # Errors
+/// [`Error::test_key`].
+pub fn permit<'a>(caller: Caller, domains: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
+    let is_permitted = !caller.proof.is_test() || domains.into_iter().all(is_domain);
+    if is_permitted { Ok(()) } else { Err(Error::test_key()) }
 }
 
 /// Checks of a list that the account's shield counts as one: a list costs the storage as much as a
@@ -147,23 +197,30 @@ fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
     }
 }
 
-/// Charges `units` units of the lease and ends it, before the response is sent, so that no counted response is sent
-/// without a charge. `answer` is stored under the `Idempotency-Key`, if any; with 0 units, nothing is.
-pub async fn settle(
+/// Ends the lease, before the response is sent, so that no counted response is sent without a charge. What was `found`
+/// has the number of units to charge, and an answer to store under the `Idempotency-Key`, if any; with 0 units, nothing
+/// is stored. If nothing was found, nothing is charged.
+///
+/// # Errors
+/// That of `found`, or the ledger's.
+pub async fn settle<T: Serialize>(
     app: &App,
     lease: Lease,
-    units: u32,
     once: Option<&Idempotent>,
-    answer: &impl Serialize,
-) -> Result<(), Error> {
+    found: Result<(u32, T), Error>,
+) -> Result<T, Error> {
     let database = app.databases.of(lease.account())?;
-    if units == 0 {
-        return charge::release(database, lease).await;
-    }
-    let sealed = seal(app, once, answer)?;
+    let (units, answer) = match found {
+        Ok((units @ 1.., answer)) => (units, answer),
+        nothing => {
+            charge::release(database, lease).await?;
+            return nothing.map(|(_, answer)| answer);
+        }
+    };
+    let sealed = seal(app, once, &answer)?;
     let kept = once.map(|once| (once, sealed.as_str()));
     let charged = charge::settle(database, lease, units, clock::now, kept).await?;
-    if charged { Ok(()) } else { Err(expired()) }
+    if charged { Ok(answer) } else { Err(expired()) }
 }
 
 /// Charges `units` units of the lease in total before results leave; the lease keeps the rest.

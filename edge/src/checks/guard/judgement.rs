@@ -1,22 +1,19 @@
 //! A policy's decision about an address, from its lists and the result of a check, without I/O.
 
-use axum::{
-    Json,
-    response::{IntoResponse, Response},
-};
+use axum::response::{IntoResponse, Response};
 use rcpt_shared::{Address, Deliverability, DomainKind, Malformed, Reason, Status, is_role};
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::Schema};
 
-use super::{RefusedKind, domains::holds};
-use crate::{
-    app::policies::StoredPolicy,
-    error::{Outcome, rate_limit::RateLimit},
-    routes::validate_email::{
-        ValidationResult,
+use super::{
+    super::{
         details::{MALFORMED, one_of, verdict_schema},
+        result::{ValidationResult, respond},
     },
+    RefusedKind,
+    domains::holds,
 };
+use crate::{app::policies::StoredPolicy, error::rate_limit::RateLimit};
 
 /// The answer about a sign-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -102,14 +99,7 @@ fn reason_schema() -> Schema {
 
 impl IntoResponse for Decision {
     fn into_response(self) -> Response {
-        let outcome = Outcome(self.decision.as_str());
-        let rate_limit = self.rate_limit.clone();
-        let mut response = Json(self).into_response();
-        if let Some(rate_limit) = rate_limit {
-            rate_limit.insert(response.headers_mut());
-        }
-        response.extensions_mut().insert(outcome);
-        response
+        respond(&self, self.rate_limit.clone(), false, self.decision.as_str())
     }
 }
 
@@ -294,8 +284,7 @@ fn is(kind: RefusedKind, result: &ValidationResult) -> bool {
 mod tests {
     use rcpt_shared::{Deliverability, Reason, read};
 
-    use super::{Choice, Policy, undeliverable};
-    use crate::routes::guard::RefusedKind;
+    use super::{super::RefusedKind, Choice, Policy, undeliverable};
 
     fn policy(refuse: &[RefusedKind], block: &[&str]) -> Policy {
         let block = block.iter().map(|domain| (*domain).to_owned()).collect();

@@ -1,4 +1,4 @@
-//! The result of one check, as the API shows it.
+//! The results of checks, as the API shows them.
 
 use axum::{
     Json,
@@ -9,16 +9,16 @@ use rcpt_shared::{Address, Deliverability, Malformed, Status, Verdict};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{
-    deadline,
-    details::{Details, verdict_schema},
-};
+use super::details::{Details, verdict_schema};
 use crate::{
     cf::{clock, verdict_cache::CachedVerdict},
-    error::{Outcome, rate_limit::RateLimit},
+    error::{Error, Outcome, rate_limit::RateLimit},
     limits::quota::seconds_to_reset,
     schema::status_schema,
 };
+
+/// Seconds after which a pending verdict may be available.
+pub const RETRY_AFTER_S: u64 = 2;
 
 /// The verdict about one address.
 #[derive(Debug, Serialize, ToSchema)]
@@ -48,21 +48,77 @@ pub struct ValidationResult {
     pub rate_limit: Option<RateLimit>,
 }
 
+/// The verdicts about a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ListResult {
+    /// A result for each address, in the order of the request.
+    pub results: Vec<ValidationResult>,
+    /// Number of counted results. Those with `fatal_exception` aren't counted. Absent while a result is pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub counted: Option<u32>,
+    /// `true` if a result hadn't arrived by `deadline_ms`: the checks continue, and the same request with its
+    /// `Idempotency-Key` returns all results later. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub pending: Option<bool>,
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub rate_limit: Option<RateLimit>,
+}
+
 impl IntoResponse for ValidationResult {
     fn into_response(self) -> Response {
-        let is_pending = self.pending.is_some();
-        let outcome = Outcome(if is_pending { "pending" } else { self.status.as_str() });
-        let rate_limit = self.rate_limit.clone();
-        let mut response = Json(self).into_response();
-        if let Some(rate_limit) = rate_limit {
-            rate_limit.insert(response.headers_mut());
-        }
-        if is_pending {
-            let seconds = HeaderValue::from(deadline::RETRY_AFTER_S);
-            response.headers_mut().insert(header::RETRY_AFTER, seconds);
-        }
-        response.extensions_mut().insert(outcome);
-        response
+        let (rate_limit, is_pending) = (self.rate_limit.clone(), self.pending.is_some());
+        respond(&self, rate_limit, is_pending, self.status.as_str())
+    }
+}
+
+impl IntoResponse for ListResult {
+    fn into_response(self) -> Response {
+        let (rate_limit, is_pending) = (self.rate_limit.clone(), self.pending.is_some());
+        respond(&self, rate_limit, is_pending, "list")
+    }
+}
+
+/// The response with what is left, and its outcome for the log.
+pub fn respond(
+    body: &impl Serialize,
+    rate_limit: Option<RateLimit>,
+    is_pending: bool,
+    outcome: &'static str,
+) -> Response {
+    let mut response = Json(body).into_response();
+    if let Some(rate_limit) = rate_limit {
+        rate_limit.insert(response.headers_mut());
+    }
+    if is_pending {
+        let seconds = HeaderValue::from(RETRY_AFTER_S);
+        response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    }
+    let outcome = Outcome(if is_pending { "pending" } else { outcome });
+    response.extensions_mut().insert(outcome);
+    response
+}
+
+/// What is left of the checks, from the ledger's text.
+pub fn left_of(ledger: &str) -> Option<RateLimit> {
+    RateLimit::of_checks(ledger, seconds_to_reset(clock::now()))
+}
+
+impl ListResult {
+    pub fn leaving(self, ledger: &str) -> Self {
+        Self { rate_limit: left_of(ledger), ..self }
+    }
+
+    /// The result of an address alone.
+    ///
+    /// # Errors
+    /// [`Error::internal`] for an empty list.
+    pub fn only(self) -> Result<ValidationResult, Error> {
+        let only = self.results.into_iter().next();
+        let only = only.ok_or_else(|| Error::internal("a check without a result"))?;
+        Ok(ValidationResult { rate_limit: self.rate_limit, ..only })
     }
 }
 
@@ -115,11 +171,5 @@ impl ValidationResult {
             pending: Some(true),
             ..pending
         }
-    }
-
-    /// Adds the remaining checks, from the ledger's text.
-    pub fn leaving(mut self, left_over: &str) -> Self {
-        self.rate_limit = RateLimit::of_checks(left_over, seconds_to_reset(clock::now()));
-        self
     }
 }

@@ -12,7 +12,7 @@ use utoipa::{
     openapi::{Object, Schema, Type},
 };
 
-use crate::routes::domain_body::DomainDetails;
+use super::domain_facts::DomainDetails;
 
 /// The reason for a text that isn't an address.
 pub const MALFORMED: &str = "malformed";
