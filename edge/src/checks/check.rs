@@ -312,7 +312,7 @@ impl Work {
         }
     }
 
-    /// What lists and DNS say about the domain of a single check with details. Starts halfway to the deadline, when most
+    /// The report of lists and DNS about the domain of a single check with details. Starts halfway to the deadline, when most
     /// verdicts have arrived and the probe already has the domain's records.
     fn facts(&self, deadline_ms: u64) -> impl Future<Output = Option<DomainReport>> + use<> {
         let Check { app, context, caller, list, .. } = &self.check;

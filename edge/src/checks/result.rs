@@ -101,7 +101,7 @@ pub fn respond(
     response
 }
 
-/// What is left of the checks, from the ledger's text.
+/// The checks that are left, from the ledger's text.
 pub fn left_of(ledger: &str) -> Option<RateLimit> {
     RateLimit::of_checks(ledger, seconds_to_reset(clock::now()))
 }

@@ -5,8 +5,7 @@
 //! waiting requests poll with their own timers. Each check continues when its client disconnects
 //! (`Deferred::outliving`), so the active request always ends within the budget.
 //!
-//! Checks are joined within an isolate. Identical checks in different isolates or data centres are joined
-//! by the origin, where all checks of a domain arrive.
+//! Checks are joined within an isolate. An origin joins those of one account in different isolates.
 
 use std::time::Duration;
 

@@ -117,6 +117,40 @@ async fn a_list_is_answered_in_its_order_and_a_repetition_is_charged_and_not_ask
 }
 
 #[tokio::test]
+async fn one_known_address_costs_as_a_list_what_it_costs_alone() {
+    let world = World::start().await;
+    let known = ["ok-known@lists.example".to_owned()];
+    assert_eq!(world.account.check(&known[0]).await.status, 200);
+    world.edge.counts().await;
+    let reply = world.list(&known).await;
+    assert_eq!((reply.status, &reply.body["counted"]), (200, &json!(1)), "{}", reply.body);
+    let Counts { d1_trips, d1_rows_written, .. } = world.edge.counts().await;
+    assert_eq!((d1_trips, d1_rows_written), (1, 1));
+    assert_eq!(world.charged().await, json!({ "daily_charged": 2, "welcome_left": 50 }));
+}
+
+#[tokio::test]
+async fn a_list_of_a_caller_who_may_not_check_it_looks_nothing_up() {
+    let world = World::start().await;
+    let list = emails("ok-looked-up", 60);
+    let refused = async |key: &str, status: u16, what: &str| {
+        let request = world.account.anonymous.request(Method::POST, "/validate_emails");
+        let request = request.header("x-api-key", key).json(&json!({ "emails": list }));
+        world.edge.counts().await;
+        let reply = send(request).await;
+        assert_eq!(reply.status, status, "{what}: {}", reply.body);
+        let Counts { cache_reads, kv_reads, .. } = world.edge.counts().await;
+        assert_eq!((cache_reads, kv_reads), (0, 0), "{what}");
+    };
+    let replaced = world.account.api_key.clone();
+    let key = world.account.rotate_api_key().await.text("api_key").to_owned();
+    refused(&replaced, 401, "a replaced key").await;
+    let few = "day = 999999, daily_charged = 100, welcome_left = 50";
+    world.edge.set(&world.account.email, few).await;
+    refused(&key, 429, "fewer checks than addresses").await;
+}
+
+#[tokio::test]
 async fn a_hundred_fresh_addresses_with_a_key_and_details_cost_six_rows_at_most() {
     let world = World::start().await;
     let body = json!({ "emails": emails("ok-cost", 100), "details": true });
