@@ -39,8 +39,8 @@ impl FromRequest<Arc<App>> for CheckCall {
 }
 
 impl CheckCall {
-    /// The call's `Idempotency-Key`, if it has one. `identity` is what a repeat must share: the operation, a NUL and the
-    /// request.
+    /// The call's `Idempotency-Key`, if it has one. `identity` is what a repeat must share: the operation, a NUL and
+    /// the request.
     ///
     /// # Errors
     /// [`Error::invalid_idempotency_key`].

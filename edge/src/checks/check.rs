@@ -15,7 +15,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use rcpt_shared::{Address, DomainReport, Tenant, sandbox::http_status};
+use rcpt_shared::{Address, DomainReport, Tenant, Verdict, sandbox::http_status};
 
 use super::{
     list::{Answers, DistinctAddress, List, ListAnswer},
@@ -53,8 +53,8 @@ pub struct Check {
 }
 
 /// # Errors
-/// [`Error::test_key`], those of the ledger, the error assigned to a sandbox address, or [`Error::upstream`] if there is
-/// nothing to answer.
+/// [`Error::test_key`], those of the ledger, the error assigned to a sandbox address, or [`Error::upstream`] if there
+/// is nothing to answer.
 pub async fn answer(check: Check) -> Result<ListResult, Error> {
     permit(check.caller, check.list.domains())?;
     let answers = Answers::none_of(&check.list);
@@ -159,8 +159,8 @@ impl Work {
         Ok(result.leaving(&left_over))
     }
 
-    /// No result leaves before its charge: at the deadline (milliseconds of the Worker's clock) the lease is charged for
-    /// what is given out, and keeps the rest until the check ends.
+    /// No result leaves before its charge: at the deadline (milliseconds of the Worker's clock) the lease is charged
+    /// for what is given out, and keeps the rest until the check ends.
     async fn until(
         self: Arc<Self>,
         end: u64,
@@ -215,8 +215,8 @@ impl Work {
         Ok(self.result())
     }
 
-    /// Finds an answer for each address, in the caches and at the origins. `awaited_until` is when the caller takes what
-    /// is known, in milliseconds of the Worker's clock.
+    /// Finds an answer for each address, in the caches and at the origins. `awaited_until` is when the caller takes
+    /// what is known, in milliseconds of the Worker's clock.
     async fn find_out(&self, is_paying: bool, awaited_until: Option<u64>) -> Result<(), Error> {
         let Self { check: Check { app, list, .. }, answers } = self;
         let now = clock::now();
@@ -291,9 +291,9 @@ impl Work {
         Ok(())
     }
 
-    /// Caches a verdict in the request's data centre. If an origin knows the address from an earlier check, perhaps from
-    /// elsewhere, the verdict is also cached globally, which costs money. Both entries expire together.
-    async fn remember(&self, one: &DistinctAddress, verdict: &rcpt_shared::Verdict) {
+    /// Caches a verdict in the request's data centre. If an origin knows the address from an earlier check, perhaps
+    /// from elsewhere, the verdict is also cached globally, which costs money. Both entries expire together.
+    async fn remember(&self, one: &DistinctAddress, verdict: &Verdict) {
         let Check { app, context, .. } = &self.check;
         let now = clock::now();
         let ttl = app.config.cache.of_verdict(verdict.status, Some(verdict.reason));
@@ -312,8 +312,8 @@ impl Work {
         }
     }
 
-    /// The report of lists and DNS about the domain of a single check with details. Starts halfway to the deadline, when most
-    /// verdicts have arrived and the probe already has the domain's records.
+    /// The report of lists and DNS about the domain of a single check with details. Starts halfway to the deadline,
+    /// when most verdicts have arrived and the probe already has the domain's records.
     fn facts(&self, deadline_ms: u64) -> impl Future<Output = Option<DomainReport>> + use<> {
         let Check { app, context, caller, list, .. } = &self.check;
         let one = list.distinct().first().filter(|_| list.is_single() && list.shows_details());
