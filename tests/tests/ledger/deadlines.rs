@@ -207,7 +207,8 @@ async fn a_pending_answer_is_nobodys_verdict() {
         json!({ "email": address, "verdict": "deliverable", "status": true, "cached": false });
     assert_eq!(patient.await.unwrap().parts(), (200, &verdict));
     world.settled().await;
-    assert_eq!((world.charged().await, world.origin.probes_of(address)), (json!(2), 1));
+    // An origin is told when each takes what is known; it joins the probes itself.
+    assert_eq!((world.charged().await, world.origin.probes_of(address)), (json!(2), 2));
 }
 
 #[tokio::test]
