@@ -21,7 +21,7 @@ const SEVERAL: &str = "This looks like several addresses. Send one at a time.";
 const LINE_BREAK: &str = "There is a line break in it.";
 const UNMATCHED: &str = "The angle brackets in it don't match.";
 
-/// Why a text isn't reduced to one text.
+/// Why a text can't be reduced to one address.
 pub fn problem_of_form(mistake: FormMistake, text: &str) -> &'static str {
     match mistake {
         FormMistake::Empty => "There is nothing in it.",

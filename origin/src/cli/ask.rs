@@ -179,7 +179,9 @@ fn reply(f: &mut fmt::Formatter<'_>, verdict: &Verdict, details: &Details) -> fm
         (true, Status::Refused) => {
             write!(f, "\n    it says the same to a name that doesn't exist, and accepts neighbours")
         }
-        (true, _) => write!(f, "\n    undecided: no rule knows these words, and no contrast shows"),
+        (true, _) => {
+            write!(f, "\n    undecided: no rule knows these words, and no neighbours explain them")
+        }
         (false, _) => Ok(()),
     }
 }

@@ -26,7 +26,7 @@ impl Bucket {
     }
 }
 
-/// Interval and burst of a number per minute. The burst is ten seconds' number.
+/// Interval and burst of a number per minute. The burst is what comes in ten seconds.
 pub(crate) fn per_minute(number: usize) -> (Duration, usize) {
     let number = u32::try_from(number).unwrap_or(u32::MAX).max(1);
     (Duration::from_secs(60) / number, (number / 6).max(1) as usize)

@@ -25,7 +25,7 @@ impl Schedule {
         self.taken[self.at - 1].0
     }
 
-    /// Goes on to the next schedule, depth first; `false` after the last one.
+    /// Continues with the next schedule, depth first; `false` after the last one.
     pub(super) fn next(&mut self) -> bool {
         self.at = 0;
         if self.random.is_some() {
