@@ -3,8 +3,9 @@
 //! client for an hour after 20 refusals in ten minutes.
 //!
 //! Both limits are shared by the one rule ([`crate::share`]), for all askers. In ten minutes, guessing accounts may use
-//! half, too few for a ban of our address. Lists may use the whole number, and single checks a few
-//! more, so that lists don't keep them out. A ban lowers the number for lists and guessing accounts alone.
+//! half, too few for a ban of our address. Lists may use the whole number, and single checks a few more, so that lists
+//! don't keep them out. So may the list of a group that has none of them yet: what others had refused mustn't keep its
+//! existing recipients away. A ban lowers the number for lists and guessing accounts alone.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -18,8 +19,8 @@ use crate::{
     share::Shared,
 };
 
-/// Recipients that may be refused in ten minutes beyond the lists' number, by single checks of an account with and
-/// without a good past. The greater number allows for a newcomer's refusal and for two in flight.
+/// Recipients that may be refused in ten minutes beyond the lists' number, by single checks and first lists of an account
+/// with and without a good past. The greater number allows for a newcomer's refusal and for two in flight.
 const GOOD_EXTRA: usize = 3;
 const NEWCOMER_EXTRA: usize = 1;
 /// Control recipients in ten minutes by lists, and as many by single checks: many machines ban at ten refused
@@ -168,13 +169,15 @@ impl RefusedLately {
             return None;
         }
         // The number that is shared, and the most at which the check may be asked.
-        let both = |most: usize| (most, most);
+        let extra = if asking.past == Past::Good { GOOD_EXTRA } else { NEWCOMER_EXTRA };
+        let of_lists = self.most_of_lists();
         let (shared, most) = match (asking.past, asking.class) {
-            (Past::Guessing, _) => (self.most_of_lists(), self.half()),
-            (_, Class::Batch) => both(self.most_of_lists()),
-            (Past::Unknown, _) => both(self.most.saturating_add(NEWCOMER_EXTRA)),
-            (Past::Good, _) => both(self.most.saturating_add(GOOD_EXTRA)),
+            (Past::Guessing, _) => (of_lists, self.half()),
+            (_, Class::Batch) => (of_lists, of_lists),
+            (_, Class::Interactive) => (self.most + extra, self.most + extra),
         };
+        let is_list = asking.class == Class::Batch && asking.past != Past::Guessing;
+        let extra = if self.most_since_ban.is_none() { extra } else { 0 };
         let refused: Vec<_> = self.lately(now).collect();
         let fits = |gone: usize| {
             let left = refused.get(gone..).unwrap_or_default();
@@ -187,6 +190,8 @@ impl RefusedLately {
                 Class::Interactive => asking.share,
             };
             let of = Shared::of(shared, left.len(), share);
+            let is_first = is_list && has(asking.party.group) == 0;
+            let most = if is_first { most.saturating_add(extra) } else { most };
             left.len() < most && (asking.share.is_none() || asking.party.may_have_one_more(of, has))
         };
         let gone = (0..refused.len()).find(|gone| fits(*gone)).unwrap_or(refused.len());

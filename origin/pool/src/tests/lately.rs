@@ -113,6 +113,33 @@ async fn a_thousand_accounts_that_are_new_do_not_reach_the_number_that_bans() {
     }
 }
 
+/// Two lists have the number to themselves, or accounts with a good past their single checks.
+#[tokio::test(start_paused = true)]
+async fn what_others_had_refused_keeps_no_list_of_existing_recipients_away() {
+    for class in [Class::Batch, Class::Interactive] {
+        let pool = pool();
+        let mut refused = 0;
+        for account in ["one", "two", "three"] {
+            refused += guesses(&pool, &of(account, account, class)).await;
+        }
+        assert!((8..=9).contains(&refused), "{refused}");
+        let goes_on = refused == 8;
+        for _ in 0..20 {
+            assert_eq!(asks(&pool, &batch("owner"), false).await, goes_on, "{class:?}");
+        }
+        assert_eq!(asks(&pool, &batch("owner"), true).await, goes_on, "its first dead one");
+        assert!(!asks(&pool, &batch("owner"), true).await, "its second");
+        let many = async |count| {
+            let mut asked = 0;
+            for n in 0..count {
+                asked += usize::from(asks(&pool, &batch(&format!("more{n}")), true).await);
+            }
+            asked
+        };
+        assert_eq!(many(100).await, 0, "however many lists there are");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn lists_have_eight_in_any_ten_minutes_and_learn_the_time_of_the_next_one() {
     let (pool, mut sent) = (pool(), Vec::new());
@@ -225,7 +252,7 @@ async fn a_machine_that_banned_us_is_asked_about_half_as_many_for_a_week() {
         advance(days * DAY).await;
         assert_eq!(lists(&pool).await, (3, false));
     }
-    assert_eq!(lists_at(&pool, "198.51.100.8", 20).await, (8, false), "a neighbour");
+    assert_eq!(lists_at(&pool, "198.51.100.8", 20).await, (9, false), "a neighbour");
     assert_eq!(pool.status().entries.bans, 1);
     advance(DAY).await;
     assert_eq!(lists(&pool).await, (7, true), "a week later");
@@ -272,7 +299,7 @@ async fn a_refusal_of_us_that_no_refused_recipients_precede_changes_no_number() 
     assert_eq!(lists_at(&pool, "198.51.100.7", 3).await, (3, true));
     assert_eq!(pool.status().entries.bans, 0);
     sleep(WINDOW).await;
-    assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (8, false));
+    assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (9, false));
     // Despite enough refusals, a domain's own rule at RCPT isn't a ban, and neither is a connection limit while another
     // session is open.
     sleep(WINDOW).await;
@@ -306,7 +333,7 @@ async fn words_about_the_servers_own_load_are_no_ban() {
     single("met").received(&pool, busy).await;
     assert_eq!(pool.status().entries.bans, 0);
     sleep(6 * WINDOW).await;
-    assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (8, false));
+    assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (9, false));
 }
 
 /// Replies that the rules can't read, and refusals of us at RCPT, count like refused recipients; those to a control
@@ -370,7 +397,7 @@ async fn the_machines_of_one_host_have_a_number_each_in_whichever_order_they_com
             Err(refused) => assert_eq!(refused.cause, Cause::Refusals),
         }
     }
-    assert_eq!(refused.into_values().collect::<Vec<_>>(), [8, 8]);
+    assert_eq!(refused.into_values().collect::<Vec<_>>(), [9, 9]);
 }
 
 #[tokio::test(start_paused = true)]
