@@ -152,13 +152,13 @@ async fn run(
         }
         Some(address) => {
             let listener = passed_sockets.listener("admin_listen", address).await?;
-            serve_beside(listener, http::build_admin(state.clone()), "our own network")?;
+            serve_beside(&state, listener, http::build_admin(state.clone()), "our own network")?;
             http::build_public(state.clone())
         }
     };
     if let Some(address) = neighbours {
         let listener = passed_sockets.listener("neighbour_listen", address).await?;
-        serve_beside(listener, page, "neighbours")?;
+        serve_beside(&state, listener, page, "neighbours")?;
     }
     for name in passed_sockets.unused_names() {
         tracing::warn!(
@@ -173,17 +173,21 @@ async fn run(
         supervisor::stopping();
         stopping.stopping.send_replace(true);
     };
-    let tls = speaks_tls.then(|| state.clone());
-    serve::serve(listener, tls, router, shutdown, grace).await;
+    serve::serve(listener, (state.clone(), speaks_tls), router, shutdown, grace).await;
     state.prober.close().await;
     tracing::info!("stopped");
     Ok(())
 }
 
 /// The listener isn't for the edge, and is served for the life of the process.
-fn serve_beside(listener: TcpListener, router: Router, whom: &str) -> io::Result<()> {
+fn serve_beside(
+    state: &std::sync::Arc<State>,
+    listener: TcpListener,
+    router: Router,
+    whom: &str,
+) -> io::Result<()> {
     tracing::info!(address = %listener.local_addr()?, "listening for {whom}");
-    tokio::spawn(serve::serve(listener, None, router, pending(), Duration::ZERO));
+    tokio::spawn(serve::serve(listener, (state.clone(), false), router, pending(), Duration::ZERO));
     Ok(())
 }
 

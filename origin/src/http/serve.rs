@@ -20,7 +20,7 @@ use tower_service::Service as _;
 
 use super::{
     connection::{Connection, Counted, Limited},
-    strangers::{Stranger, Strangers},
+    strangers::{Stranger, Strangers, of_network},
 };
 use crate::State;
 
@@ -30,11 +30,11 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const HEADER_BYTES_MAX: u16 = 16 * 1_024;
 
 /// Serves `router` until `shutdown`, then accepts no further requests and waits for those in progress, for at most
-/// `grace`. With `tls`, connections are encrypted with [`State::certificate`]: each handshake uses the current
+/// `grace`. If it `speaks_tls`, connections are encrypted with [`State::certificate`]: each handshake uses the current
 /// certificate, so that replacing it interrupts no connection.
 pub async fn serve(
     mut listener: TcpListener,
-    tls: Option<Arc<State>>,
+    (state, speaks_tls): (Arc<State>, bool),
     router: Router,
     shutdown: impl Future<Output = ()>,
     grace: Duration,
@@ -52,8 +52,10 @@ pub async fn serve(
         };
         // Responses are small. If this fails, the connection is only slower.
         let _ = stream.set_nodelay(true);
-        let stranger = Arc::new(strangers.enter(peer.ip()));
-        let (tls, router, alive) = (tls.clone(), router.clone(), alive.clone());
+        let most = of_network(state.prober.config().max_probes);
+        let stranger = Arc::new(strangers.enter(peer.ip(), most));
+        let tls = speaks_tls.then(|| state.clone());
+        let (router, alive) = (router.clone(), alive.clone());
         let stopping = stopping.clone();
         tokio::spawn(async move {
             let _alive = alive;

@@ -11,11 +11,14 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Strangers of one network: twice the default of `max_probes`, because an edge that opens more connections within a
-/// handshake's time would close its own.
-const MAX_OF_NETWORK: usize = 1_024;
-/// Strangers of all networks. With 16 KB of header and 25 KB of TLS each they take 84 MB.
-const MAX: usize = 2_048;
+/// Strangers of all networks for one of a single network. With 16 KB of header and 25 KB of TLS each, 2,048 take 84 MB.
+const NETWORKS: usize = 2;
+
+/// Strangers of one network: twice `max_probes`, because an edge that opens more connections within a handshake's time
+/// would close its own. Few probes leave room to its questions about our health.
+pub(super) fn of_network(max_probes: usize) -> usize {
+    max_probes.saturating_mul(2).max(1_024)
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Strangers(Mutex<ByNetwork>);
@@ -28,12 +31,13 @@ struct ByNetwork {
 }
 
 impl Strangers {
-    pub(super) fn enter(self: &Arc<Self>, ip: IpAddr) -> Stranger {
+    /// At most `most` may be of one network.
+    pub(super) fn enter(self: &Arc<Self>, ip: IpAddr, most: usize) -> Stranger {
         let (network, closed) = (network(ip), Arc::new(Notify::new()));
         let mut lists = self.0.lock();
-        if lists.by_network.get(&network).is_some_and(|list| list.len() >= MAX_OF_NETWORK) {
+        if lists.by_network.get(&network).is_some_and(|list| list.len() >= most) {
             lists.close_oldest(network);
-        } else if lists.count >= MAX {
+        } else if lists.count >= most.saturating_mul(NETWORKS) {
             let largest = lists.largest();
             largest.into_iter().for_each(|network| lists.close_oldest(network));
         }
@@ -116,7 +120,10 @@ mod tests {
 
     use futures_util::FutureExt as _;
 
-    use super::{MAX, MAX_OF_NETWORK, Stranger, Strangers};
+    use super::{NETWORKS, Stranger, Strangers, of_network};
+
+    const MAX_OF_NETWORK: usize = 1_024;
+    const MAX: usize = NETWORKS * MAX_OF_NETWORK;
 
     fn ip(number: usize) -> IpAddr {
         IpAddr::from(u32::try_from(number).unwrap().to_be_bytes())
@@ -129,10 +136,11 @@ mod tests {
     #[test]
     fn a_network_s_oldest_stranger_gives_way_to_its_newest() {
         let all = Arc::new(Strangers::default());
-        let mut entered: Vec<_> = (0..MAX_OF_NETWORK).map(|_| all.enter(ip(1))).collect();
-        let other = all.enter(ip(2));
+        let mut entered: Vec<_> =
+            (0..MAX_OF_NETWORK).map(|_| all.enter(ip(1), MAX_OF_NETWORK)).collect();
+        let other = all.enter(ip(2), MAX_OF_NETWORK);
         assert_eq!(open(&entered), MAX_OF_NETWORK);
-        entered.push(all.enter(ip(1)));
+        entered.push(all.enter(ip(1), MAX_OF_NETWORK));
         assert!(entered.remove(0).closed().now_or_never().is_some(), "the oldest");
         assert_eq!(open(&entered), MAX_OF_NETWORK);
         assert!(other.closed().now_or_never().is_none());
@@ -143,12 +151,13 @@ mod tests {
         let all = Arc::new(Strangers::default());
         let edge: Vec<_> = (0..1_000)
             .map(|_| {
-                let connection = all.enter(ip(1));
+                let connection = all.enter(ip(1), MAX_OF_NETWORK);
                 connection.leave();
                 connection
             })
             .collect();
-        let strangers: Vec<_> = (0..2 * MAX_OF_NETWORK).map(|_| all.enter(ip(1))).collect();
+        let strangers: Vec<_> =
+            (0..2 * MAX_OF_NETWORK).map(|_| all.enter(ip(1), MAX_OF_NETWORK)).collect();
         assert_eq!(open(&edge), edge.len());
         assert_eq!(open(&strangers), MAX_OF_NETWORK);
         drop((edge, strangers));
@@ -159,27 +168,42 @@ mod tests {
     #[test]
     fn of_many_networks_the_one_with_most_strangers_gives_way() {
         let all = Arc::new(Strangers::default());
-        let greedy: Vec<_> = (0..MAX_OF_NETWORK).map(|_| all.enter(ip(1))).collect();
-        let modest: Vec<_> = (0..MAX - MAX_OF_NETWORK).map(|n| all.enter(ip(100 + n))).collect();
-        let newest: Vec<_> = (0..100).map(|n| all.enter(ip(50_000 + n))).collect();
+        let greedy: Vec<_> =
+            (0..MAX_OF_NETWORK).map(|_| all.enter(ip(1), MAX_OF_NETWORK)).collect();
+        let modest: Vec<_> =
+            (0..MAX - MAX_OF_NETWORK).map(|n| all.enter(ip(100 + n), MAX_OF_NETWORK)).collect();
+        let newest: Vec<_> = (0..100).map(|n| all.enter(ip(50_000 + n), MAX_OF_NETWORK)).collect();
         assert_eq!(all.0.lock().count, MAX);
         assert_eq!((open(&greedy), open(&modest)), (MAX_OF_NETWORK - 100, modest.len()));
         assert_eq!(open(&newest), newest.len());
     }
 
     #[test]
+    fn the_edge_s_connections_for_all_probes_are_strangers_without_closing_each_other() {
+        for max_probes in [1, 512, 5_000] {
+            let (all, most) = (Arc::new(Strangers::default()), of_network(max_probes));
+            let edge: Vec<_> = (0..2 * max_probes).map(|_| all.enter(ip(1), most)).collect();
+            assert_eq!(open(&edge), edge.len(), "{max_probes}");
+        }
+    }
+
+    #[test]
     fn an_ipv6_network_is_a_64() {
         let all = Arc::new(Strangers::default());
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
-        let first = all.enter(ip("2001:db8::1"));
-        let others: Vec<_> =
-            (0..MAX_OF_NETWORK).map(|n| all.enter(ip(&format!("2001:db8::{:x}", n + 2)))).collect();
-        let neighbour = all.enter(ip("2001:db8:0:1::1"));
+        let first = all.enter(ip("2001:db8::1"), MAX_OF_NETWORK);
+        let others: Vec<_> = (0..MAX_OF_NETWORK)
+            .map(|n| all.enter(ip(&format!("2001:db8::{:x}", n + 2)), MAX_OF_NETWORK))
+            .collect();
+        let neighbour = all.enter(ip("2001:db8:0:1::1"), MAX_OF_NETWORK);
         assert!(first.closed().now_or_never().is_some());
         assert_eq!(open(&others), others.len());
         assert!(neighbour.closed().now_or_never().is_none());
         drop(others);
-        let mapped = [all.enter(ip("::ffff:192.0.2.1")), all.enter(ip("192.0.2.1"))];
+        let mapped = [
+            all.enter(ip("::ffff:192.0.2.1"), MAX_OF_NETWORK),
+            all.enter(ip("192.0.2.1"), MAX_OF_NETWORK),
+        ];
         assert_eq!(mapped[0].network, mapped[1].network);
     }
 }

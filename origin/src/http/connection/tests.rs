@@ -35,7 +35,7 @@ fn connect() -> DuplexStream {
         .route("/slow", get(async move || Body::from_stream(slowly())));
     let (client, server) = duplex(1_024);
     let strangers = Arc::new(Strangers::default());
-    let stranger = Arc::new(strangers.enter(IpAddr::from([192, 0, 2, 1])));
+    let stranger = Arc::new(strangers.enter(IpAddr::from([192, 0, 2, 1]), 1));
     tokio::spawn(async move {
         let (stopping, _until_shutdown) = watch::channel(());
         speak(server, router, stranger, &stopping).await;
