@@ -207,7 +207,7 @@ async fn a_pending_answer_is_nobodys_verdict() {
         json!({ "email": address, "verdict": "deliverable", "status": true, "cached": false });
     assert_eq!(patient.await.unwrap().parts(), (200, &verdict));
     world.settled().await;
-    // An origin is told when each takes what is known; it joins the probes itself.
+    // The edge sends both, because each has a deadline of its own; a real origin joins their probes.
     assert_eq!((world.charged().await, world.origin.probes_of(address)), (json!(2), 2));
 }
 
