@@ -29,9 +29,6 @@ use crate::drive::quantile;
 const CHECKS: usize = 300;
 
 /// Measures the cost of checks and the effect of more databases, and prints each figure.
-///
-/// # Errors
-/// As [`run`].
 pub async fn databases() -> Result<()> {
     let mut figures = costs().await?;
     figures.push(scaling().await?);
@@ -54,9 +51,6 @@ pub struct Figure {
 /// Measures all but conversations, prints a table, and writes each figure to `target/bench/<name>.json`;
 /// figures of accounts and of scans are collected in `target/bench/accounts.json` and
 /// `target/bench/scans.json`.
-///
-/// # Errors
-/// If a component doesn't start, or a file can't be written.
 pub async fn run() -> Result<()> {
     let mut figures = vec![wasm_size()?];
     let stack = Stack::builder().try_start().await?;
@@ -102,9 +96,6 @@ pub async fn run() -> Result<()> {
 }
 
 /// Measures only account operations, prints the figures and writes them to `target/bench/accounts.json`.
-///
-/// # Errors
-/// As [`run`].
 pub async fn accounts() -> Result<()> {
     let figures = accounts::run().await?;
     print(&figures);
@@ -112,9 +103,6 @@ pub async fn accounts() -> Result<()> {
 }
 
 /// Measures only scans, prints the figures and writes them to `target/bench/scans.json`.
-///
-/// # Errors
-/// As [`run`].
 pub async fn scans() -> Result<()> {
     let figures = scans::run().await?;
     print(&figures);

@@ -83,9 +83,6 @@ const ROWS: [(&str, bool, Event); 5] = [
 ];
 
 /// Runs all rows one after the other, with three origins.
-///
-/// # Errors
-/// If a component doesn't start, or doesn't recover.
 pub async fn run(plan: DrillPlan) -> Result<Vec<Row>> {
     let mut service = Service::start(3).await?;
     let mut rows = Vec::new();
@@ -101,9 +98,6 @@ pub async fn run(plan: DrillPlan) -> Result<Vec<Row>> {
 
 /// Runs a row with two origins, of which one is always up while the other is restarted, killed or
 /// hung.
-///
-/// # Errors
-/// As [`run`].
 pub async fn in_short(plan: DrillPlan) -> Result<Row> {
     let row = Service::start(2).await?.row(plan, 0, Event::Mixed).await?;
     Ok(Row { name: "restarted, killed, hung", ..row })

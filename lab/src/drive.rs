@@ -21,9 +21,6 @@ pub struct Subject {
 
 impl Subject {
     /// The server of `process`, to be measured with `request`.
-    ///
-    /// # Errors
-    /// If the HTTP client can't be built.
     pub fn new(request: Request, process: u32) -> Result<Self> {
         // workerd closes connections that are idle while the other servers are measured.
         let client = Client::builder().timeout(Duration::from_secs(60));
@@ -32,9 +29,6 @@ impl Subject {
     }
 
     /// Sends `count` requests, `at_once` at a time; each must get a 200.
-    ///
-    /// # Errors
-    /// If a request gets another status than 200.
     pub async fn drive(&mut self, count: usize, at_once: usize) -> Result<()> {
         let cpu = cpu_milliseconds(self.process)?;
         let started = Instant::now();

@@ -13,7 +13,7 @@ use serde_json::Value;
 const KEYS: &str = "k1:BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc";
 const NOW: u64 = 1_790_000_000;
 
-/// Returns the recorded lines of a version: kind and text.
+/// The recorded lines of a version: kind and text.
 fn recorded(version: u32) -> Vec<(String, String)> {
     let text = fs::read_to_string(file(version)).unwrap_or_default();
     let line = |line: &str| line.split_once('\t').map(|(kind, text)| (kind.into(), text.into()));
@@ -41,7 +41,7 @@ fn facts() -> DomainFacts {
     }
 }
 
-/// Returns the messages as sent now, one of each kind.
+/// The messages as sent now, one of each kind.
 fn sample_messages() -> Vec<(String, String)> {
     let keys = KeyRing::parse(KEYS).unwrap();
     let [ann, bob] = ["ann@example.org", "bob@example.net"].map(|it| Address::parse(it).unwrap());

@@ -2,6 +2,8 @@
 //! and name servers. Each listens on free ports of the loopback interface. No server outlives the process that started
 //! it.
 //!
+//! If a step fails, a function panics, which fails the test, or returns an error that shows the program's log.
+//!
 //! [`process`] contains programs and their resources on the machine, [`servers`] the servers that the service talks to,
 //! [`service`] the service itself, and [`people`] its callers.
 

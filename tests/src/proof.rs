@@ -8,17 +8,14 @@ pub fn is_long() -> bool {
     env::var_os("PROOF").is_some()
 }
 
-/// Returns the number of repetitions: `long` in `make proof`, which sets `PROOF`, otherwise
+/// The number of repetitions: `long` in `make proof`, which sets `PROOF`, otherwise
 /// `short`.
 pub fn count(short: usize, long: usize) -> usize {
     if is_long() { long } else { short }
 }
 
-/// Returns the seed of a random test: `SEED` if it is set, and otherwise a new number in each long proof. In `make
+/// The seed of a random test: `SEED` if it is set, and otherwise a new number in each long proof. In `make
 /// test`, the seed is constant, so that results don't vary. Prints the seed.
-///
-/// # Panics
-/// If `SEED` isn't a number.
 pub fn seed() -> u64 {
     let seed = match env::var("SEED") {
         Ok(seed) => seed.parse().unwrap_or_else(|_| panic!("SEED={seed}")),

@@ -143,7 +143,7 @@ impl ReadList {
         self.plan.tags(scan, case_matters)
     }
 
-    /// Returns the numbers of [`ReadList::plan`].
+    /// The numbers of [`ReadList::plan`].
     pub fn join(&mut self, scan: &str, tags: &[u8], case_matters: bool) -> Vec<usize> {
         self.plan = self.list.joined(scan, tags, case_matters);
         self.counts()

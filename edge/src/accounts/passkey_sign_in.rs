@@ -54,7 +54,7 @@ pub struct RequestOptions {
 
 /// Start a passkey sign-in
 ///
-/// Returns the options for the browser. They're the same for everybody, except for the challenge.
+/// The options for the browser. They're the same for everybody, except for the challenge.
 #[utoipa::path(
     post, path = "/v1/auth/passkeys/sign-in/options", tag = "Passkeys", operation_id = "passkeySignInOptions",
     responses(
@@ -139,7 +139,7 @@ impl UsedCredential {
 
 /// Passkey sign-in
 ///
-/// Returns a session token for 12 hours, and the API key. A passkey that has verified its owner needs no two-factor code.
+/// A session token for 12 hours, and the API key. A passkey that has verified its owner needs no two-factor code.
 #[utoipa::path(
     post, path = "/v1/auth/passkeys/sign-in", tag = "Passkeys", operation_id = "passkeySignIn",
     request_body = PasskeyLogin,

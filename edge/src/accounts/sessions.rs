@@ -90,7 +90,7 @@ pub struct Login {
 
 /// Sign in
 ///
-/// Returns a session token for 12 hours, and the API key. With two-factor authentication on, it takes a code too.
+/// A session token for 12 hours, and the API key. With two-factor authentication on, it takes a code too.
 #[utoipa::path(
     post, path = "/v1/auth/login", tag = "Account", operation_id = "login",
     request_body = Login,

@@ -47,7 +47,7 @@ const DELETE_PRESENTED: &str = concat!(
 );
 
 /// Ends the presented version of a key, and the one before it: the own key by its next version, any other key for good.
-/// Returns whether the presented version worked.
+/// True if the presented version worked.
 pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let params: Vec<Param<'_>> = vec![(&account).into(), (&shown).into()];

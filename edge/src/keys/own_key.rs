@@ -93,7 +93,7 @@ pub async fn rotate(
 
 /// Show the API key
 ///
-/// Returns the account's key, and changes nothing.
+/// The account's key, and changes nothing.
 #[utoipa::path(
     post, path = "/v1/auth/show-api-key", tag = "Account", operation_id = "showApiKey",
     request_body = KeyDisplay,

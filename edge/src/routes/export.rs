@@ -72,7 +72,7 @@ const PAGE_ROWS: u32 = 500;
 
 /// Export the account's data
 ///
-/// Returns a JSON document with what is stored about the account. It leaves out secrets, changes of the address, and
+/// A JSON document with what is stored about the account. It leaves out secrets, changes of the address, and
 /// the results of scans, which have their own operation.
 #[utoipa::path(
     get, path = "/v1/me/export", tag = "Account", operation_id = "exportData",

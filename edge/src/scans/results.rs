@@ -139,7 +139,7 @@ pub fn to_text(results: &[StoredResult]) -> String {
     serde_json::to_string(results).unwrap_or_default()
 }
 
-/// Returns nothing for a damaged text.
+/// Nothing for a damaged text.
 pub fn from_text(text: &str) -> Vec<StoredResult> {
     serde_json::from_slice(text.as_bytes()).unwrap_or_default()
 }

@@ -40,9 +40,6 @@ struct Point {
 }
 
 /// Prints the curve and writes it to `target/bench/conversations.json`.
-///
-/// # Errors
-/// If origin doesn't start, a probe fails, or origin needs 512 MiB or more.
 pub async fn run() -> Result<()> {
     println!(
         "          at once  probes/s  p50 +ms  p99 +ms  CPU ms/probe  resident MB  descriptors"

@@ -22,9 +22,6 @@ const CPU: f64 = 0.02;
 const CHECKS: u32 = 200;
 
 /// Measures checks of distinct addresses at the real origin, and the same number of cached checks.
-///
-/// # Errors
-/// If a component doesn't start, or a check isn't answered.
 pub async fn costs() -> Result<Vec<Figure>> {
     let stack = Stack::builder().shimmed().try_start().await?;
     let edge = &stack.edge;
@@ -83,9 +80,6 @@ const SECONDS: u64 = 8;
 const ADDRESS: &str = "known@scale.example";
 
 /// The ratio of checks per second with four databases and with one.
-///
-/// # Errors
-/// If a component doesn't start, or a check isn't answered.
 pub async fn scaling() -> Result<Figure> {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
     let edge = Edge::builder().origins(&[&origin.url]).databases(usize::from(DATABASES));

@@ -26,9 +26,6 @@ const SECONDS: u32 = 6;
 
 /// The 99th percentile of pending responses' delay after their deadline, in milliseconds: once as the caller measures
 /// it, and once without the database's round trips.
-///
-/// # Errors
-/// If a component doesn't start, or a response isn't pending.
 pub async fn run() -> Result<[Figure; 2]> {
     let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000").start().await;
     stack.edge.sql("UPDATE plans SET max_in_flight = 10000", &[]).await;

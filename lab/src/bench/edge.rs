@@ -33,9 +33,6 @@ const ADDRESS: &str = "accepts@sandbox.test";
 
 /// Measures the Worker alone and against an empty Worker, and writes the figures to
 /// `target/bench/edge.json`.
-///
-/// # Errors
-/// If a component doesn't start or respond, or the file can't be written.
 pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = comparison().await?;
     figures.push(fresh_overhead().await?);
@@ -52,9 +49,6 @@ pub async fn run() -> Result<Vec<Figure>> {
 }
 
 /// Runs alternating rounds of each subject, at each level.
-///
-/// # Errors
-/// As [`run`].
 pub async fn comparison() -> Result<Vec<Figure>> {
     let port = port::free();
     let origin = FakeOrigin::start(|_| Conduct::Seen(Status::Accepted));

@@ -137,9 +137,6 @@ impl Measured {
 }
 
 /// Prints the table of monthly prices.
-///
-/// # Errors
-/// If the figures of `make bench` are missing.
 pub fn run() -> Result<()> {
     print!("{}", Measured::read(&folder::repository().join("target/bench"))?.table()?);
     Ok(())

@@ -25,9 +25,6 @@ const SECONDS: u32 = 7;
 const ROUNDS: usize = 3;
 
 /// The ratio of good probes' 99th percentile with 500 held probes and without held ones: the median of three rounds.
-///
-/// # Errors
-/// If origin doesn't start, or a good probe fails.
 pub async fn run() -> Result<Figure> {
     let sandbox = Sandbox::start()?;
     let origin = Origin::builder().routes(&sandbox.routes()).env("RCPT_MAX_PROBES", "2000");

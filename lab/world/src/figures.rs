@@ -84,9 +84,6 @@ pub fn print_spreads(spreads: &[Spread]) {
 }
 
 /// Writes the rows of one experiment.
-///
-/// # Errors
-/// When the folder can't be written.
 pub fn write<T: Serialize>(folder: &Path, name: &str, rows: &[T]) -> Result<()> {
     fs::create_dir_all(folder)?;
     let text = serde_json::to_string_pretty(rows)? + "\n";

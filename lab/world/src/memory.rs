@@ -23,9 +23,6 @@ pub struct MemoryBounds {
 
 impl MemoryBounds {
     /// The bounds for a run of `plan` in `town`.
-    ///
-    /// # Errors
-    /// When the operators can't be read.
     pub fn of(plan: &Plan, town: &Town) -> Result<Self> {
         let customers = plan.customers;
         let customers_with_past =

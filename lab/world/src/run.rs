@@ -49,17 +49,11 @@ pub struct Outcome {
 }
 
 /// Runs the plan.
-///
-/// # Errors
-/// When an origin can't be set up.
 pub fn run(plan: &Plan) -> Result<Outcome> {
     run_surveyed(plan, desk::session_limits(plan, &desk::config(plan, 0)?)?, None)
 }
 
 /// Like [`run`], with other limits for the survey to check at every connection, and other bounds of memory.
-///
-/// # Errors
-/// When an origin can't be set up.
 pub fn run_surveyed(
     plan: &Plan,
     limits: Option<SessionLimits>,

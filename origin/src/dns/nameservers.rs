@@ -302,7 +302,7 @@ fn records_of<T>(
     }
 }
 
-/// Returns a resolver for a single nameserver: the next nameserver is chosen here, as described in docs/verdicts.md,
+/// A resolver for a single nameserver: the next nameserver is chosen here, as described in docs/verdicts.md,
 /// and not by the library's statistics.
 fn resolver(
     nameserver: SocketAddr,

@@ -22,7 +22,7 @@ const WATCH: &str = include_str!("../../../docs/operating/watch.md");
 /// Labels that Prometheus adds.
 const OF_PROMETHEUS: [&str; 2] = ["instance", "job"];
 
-/// Returns the series at `/metrics` of an origin that has done some work: name → labels.
+/// The series at `/metrics` of an origin that has done some work: name → labels.
 async fn exposed() -> BTreeMap<String, BTreeSet<String>> {
     let (_world, origin) = World::start(Settings::default(), &[]).await;
     verdict(&origin, "known@example.org").await;
@@ -39,7 +39,7 @@ async fn exposed() -> BTreeMap<String, BTreeSet<String>> {
     series
 }
 
-/// Returns our metrics in `text`, each with the text after it.
+/// Our metrics in `text`, each with the text after it.
 fn used(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices("rcpt_origin_").chain(text.match_indices("process_start")).map(

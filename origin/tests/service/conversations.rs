@@ -215,7 +215,7 @@ async fn serve(stream: TcpStream, script: &Script) {
     }
 }
 
-/// Returns the domain of a conversation.
+/// The domain of a conversation.
 fn domain(number: usize) -> String {
     format!("c{number}.org")
 }
@@ -297,7 +297,7 @@ async fn every_conversation_that_people_have_met_ends_in_a_right_verdict() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Returns the address of `mx2.c7.org`.
+/// The address of `mx2.c7.org`.
 fn address_of(name: &str) -> Option<RData> {
     let (host, domain) = name.strip_prefix("mx")?.split_once('.')?;
     let number: u8 = domain.strip_prefix('c')?.strip_suffix(".org")?.parse().ok()?;

@@ -210,7 +210,7 @@ impl Internet {
         Self { origin, nameserver, port, running, connections, questions }
     }
 
-    /// Returns a new origin, with empty caches, in this simulated Internet.
+    /// A new origin, with empty caches, in this simulated Internet.
     fn newcomer(nameserver: SocketAddr, port: u16) -> Router {
         origin(&[
             ("RCPT_NAMESERVERS", &nameserver.to_string()),
@@ -232,7 +232,7 @@ impl Internet {
         verdict(&self.origin, &format!("user@{domain}")).await
     }
 
-    /// Returns the last bytes of the addresses connected to for the last probe.
+    /// The last bytes of the addresses connected to for the last probe.
     fn connected(&self) -> Vec<u8> {
         let connections = self.connections.lock();
         connections

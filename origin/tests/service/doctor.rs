@@ -43,7 +43,7 @@ const ZONE: &[Row] = &[
     ("example.com.", RecordType::MX, "0 ."),
 ];
 
-/// Returns an address that isn't a loopback address: the resolver itself answers for loopback
+/// An address that isn't a loopback address: the resolver itself answers for loopback
 /// addresses.
 fn our_address() -> Ipv4Addr {
     let addresses = if_addrs::get_if_addrs().unwrap().into_iter().map(|interface| interface.ip());
@@ -174,7 +174,7 @@ impl Machine {
         command.kill_on_drop(true).output().await.unwrap()
     }
 
-    /// Returns the exit code, and the findings of `check` as "health: about".
+    /// The exit code, and the findings of `check` as "health: about".
     async fn findings(&self, check: &str) -> (i32, Vec<String>) {
         let output = self.doctor(&["--json"]).await;
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -37,7 +37,7 @@ impl Folder {
     }
 }
 
-/// Returns the kind of the domain according to the origin at `address`.
+/// The kind of the domain according to the origin at `address`.
 async fn kind(address: &str, domain: &str) -> Value {
     let body = json!({ "domain": domain }).to_string();
     let request = format!(

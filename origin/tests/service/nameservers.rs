@@ -60,7 +60,7 @@ impl Nameserver {
         Self::answering(|_| None).await
     }
 
-    /// Returns a nameserver that knows no name.
+    /// A nameserver that knows no name.
     async fn healthy() -> Self {
         Self::answering(|query| Some(coded(query, ResponseCode::NXDomain))).await
     }
@@ -76,7 +76,7 @@ fn coded(query: Message, code: ResponseCode) -> Vec<u8> {
     response.to_vec().unwrap()
 }
 
-/// Returns only the header, as some servers send it with an error: twelve bytes, all counts zero.
+/// Only the header, as some servers send it with an error: twelve bytes, all counts zero.
 fn coded_without_question(query: Message, code: ResponseCode) -> Vec<u8> {
     let mut response = coded(query, code);
     response.truncate(12);

@@ -189,7 +189,7 @@ async fn answer(mut stream: TcpStream) -> String {
     text
 }
 
-/// Returns a series' value, a whole number.
+/// A series' value, a whole number.
 fn value_of(metrics: &str, series: &str) -> usize {
     let value = metrics.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     value.unwrap_or_else(|| panic!("{series} not in\n{metrics}")).parse().unwrap()

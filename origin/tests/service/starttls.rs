@@ -48,7 +48,7 @@ async fn server(demanding: bool, handshake: Handshake) -> MailServer {
     watched(demanding, handshake, Handshakes::default()).await
 }
 
-/// Returns an acceptor with a self-signed certificate for another name.
+/// An acceptor with a self-signed certificate for another name.
 pub fn acceptor() -> TlsAcceptor {
     let signed = rcgen::generate_simple_self_signed(["unrelated.example".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();

@@ -30,7 +30,7 @@ async fn connect_from(ip: [u8; 4], origin: &Origin) -> TcpStream {
     timeout(TEST_TIMEOUT, connecting).await.unwrap().unwrap()
 }
 
-/// Returns the process's resident memory in bytes.
+/// The process's resident memory in bytes.
 fn resident(origin: &Origin) -> usize {
     let path = format!("/proc/{}/status", origin.child.id().unwrap());
     let status = std::fs::read_to_string(path).unwrap();

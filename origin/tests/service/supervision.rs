@@ -49,7 +49,7 @@ impl Origin {
         Self::start_by(command, environment).await
     }
 
-    /// Returns the variables that every origin requires.
+    /// The variables that every origin requires.
     pub fn required() -> [(&'static str, &'static str); 5] {
         [
             ("RCPT_LISTEN", "127.0.0.1:0"),
@@ -103,7 +103,7 @@ impl Origin {
     }
 }
 
-/// Returns the status of `GET path`.
+/// The status of `GET path`.
 async fn status(address: &str, path: &str) -> u16 {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\r\n");

@@ -154,7 +154,7 @@ impl Origin {
     }
 }
 
-/// Returns the status line of a probe on its own connection.
+/// The status line of a probe on its own connection.
 async fn probe(mut stream: TlsStream<TcpStream>) -> std::io::Result<String> {
     let body = body("user@sandbox.test");
     let request = format!(
@@ -245,7 +245,7 @@ async fn a_certificate_that_is_wrong_changes_nothing_until_its_files_are_right()
     assert_eq!(served(&authority, &origin.address).await, rustls_pem(&second.0));
 }
 
-/// Returns the value of a gauge at `/metrics`.
+/// The value of a gauge at `/metrics`.
 async fn gauge(authority: &Authority, address: &str, name: &str) -> u64 {
     let mut stream = authority.connect(address, &[&TLS13], b"http/1.1").await.unwrap();
     let request = "GET /metrics HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\r\n";

@@ -13,17 +13,11 @@ pub struct AbortingClient(TcpStream);
 impl AbortingClient {
     /// Sends the check to `edge.direct`, the Worker itself: miniflare's own Worker doesn't pass on
     /// that a client has left.
-    ///
-    /// # Errors
-    /// When the connection fails.
     pub async fn check(direct: &str, account: &Account, address: &str) -> Result<Self> {
         Self::check_with(direct, account, address, "").await
     }
 
     /// Sends the check with a further header: `Name: value` and CRLF.
-    ///
-    /// # Errors
-    /// When the connection fails.
     pub async fn check_with(
         direct: &str,
         account: &Account,
@@ -45,9 +39,6 @@ impl AbortingClient {
 
     /// Ends the connection with a reset. After a FIN alone, workerd continues, since a client may shut down its own
     /// direction and still wait for the response.
-    ///
-    /// # Errors
-    /// When the connection has already failed.
     pub fn abort(self) -> Result<()> {
         Ok(self.0.set_zero_linger()?)
     }

@@ -21,9 +21,6 @@ pub struct Account {
 
 impl Account {
     /// Reads the account from a response with credentials (docs/account-api.md, Signing in).
-    ///
-    /// # Panics
-    /// If the reply isn't 200 with credentials.
     pub fn from_credentials(anonymous: &Anonymous, password: &str, reply: &Reply) -> Self {
         assert_eq!(reply.status, 200, "{}", reply.body);
         let text = |name: &str| match reply.body.get(name) {
@@ -61,10 +58,7 @@ impl Account {
         send(request.header("x-api-key", &self.api_key)).await
     }
 
-    /// Returns the four numbers of `email_checks` in the quota report.
-    ///
-    /// # Panics
-    /// If the report has another shape.
+    /// The four numbers of `email_checks` in the quota report.
     pub async fn email_checks(&self) -> EmailChecks {
         let reply = self.quota().await;
         let checks = reply.body.get("email_checks").cloned().unwrap_or_default();
@@ -84,9 +78,6 @@ impl Account {
     }
 
     /// Creates a named key; returns its text and its id.
-    ///
-    /// # Panics
-    /// If the response's status isn't 201.
     pub async fn named_key(&self, terms: &Value) -> (String, String) {
         let reply = self.make_key(terms).await;
         assert_eq!(reply.status, 201, "{}", reply.body);
@@ -100,9 +91,6 @@ impl Account {
     }
 
     /// Adds a passkey of a new device with this name, and returns the device and the passkey's id.
-    ///
-    /// # Panics
-    /// If a step doesn't go as documented.
     pub async fn add_passkey(&self, name: &str) -> (PasskeyDevice, String) {
         let options = self.passkey_options().await;
         assert_eq!(options.status, 200, "{}", options.body);
@@ -121,9 +109,6 @@ impl Account {
     }
 
     /// Sends `POST /auth/totp/setup`.
-    ///
-    /// # Panics
-    /// If the answer is not 200.
     pub async fn set_up_two_factor(&self) -> Authenticator {
         let reply = self.post("/auth/totp/setup", &json!({ "password": self.password })).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
@@ -131,9 +116,6 @@ impl Account {
     }
 
     /// Turns on two-factor authentication, which uses up the current time step. Also returns the recovery codes.
-    ///
-    /// # Panics
-    /// If a step doesn't go as documented.
     pub async fn enable_two_factor(&self) -> (Authenticator, Vec<String>) {
         let authenticator = self.set_up_two_factor().await;
         let reply = self.enable_with(&authenticator.code()).await;
@@ -172,7 +154,7 @@ impl Account {
         send(self.request(Method::DELETE, path).json(body)).await
     }
 
-    /// Returns a request with the session, to change before it is sent with [`send`].
+    /// A request with the session, to change before it is sent with [`send`].
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.anonymous.request(method, path).bearer_auth(&self.token)
     }

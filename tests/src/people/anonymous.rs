@@ -19,9 +19,6 @@ pub struct Anonymous {
 
 impl Anonymous {
     /// Calls the service at `url`, which doesn't contain `/v1`.
-    ///
-    /// # Panics
-    /// Never: no TLS backend is needed.
     pub fn new(url: &str) -> Self {
         // No idle connections: they would belong to the runtime of the test that opened them.
         let client = Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE);
@@ -30,21 +27,18 @@ impl Anonymous {
     }
 
     /// Calls the service at `url` on persistent connections, for many requests within one test.
-    ///
-    /// # Panics
-    /// Never: no TLS backend is needed.
     pub fn on_kept_connections(url: &str) -> Self {
         // workerd closes idle connections; a request on a connection that was just closed would fail unread.
         let client = Client::builder().pool_idle_timeout(Duration::from_secs(2)).timeout(PATIENCE);
         Self { client: client.build().expect("a client"), url: url.to_owned() }
     }
 
-    /// Returns a request to change before it is sent with [`send`]; `path` is below `/v1`.
+    /// A request to change before it is sent with [`send`]; `path` is below `/v1`.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}/v1{path}", self.url))
     }
 
-    /// Returns the web origin of the service's pages.
+    /// The web origin of the service's pages.
     pub fn origin(&self) -> String {
         self.url.clone()
     }
@@ -113,7 +107,7 @@ impl Anonymous {
         send(self.check_request(api_key, address)).await
     }
 
-    /// Returns the request that [`Self::check_with_key`] sends.
+    /// The request that [`Self::check_with_key`] sends.
     pub fn check_request(&self, api_key: &str, address: &str) -> RequestBuilder {
         let request = self.request(Method::POST, "/validate_email");
         request.header("x-api-key", api_key).json(&json!({ "email": address }))

@@ -24,29 +24,26 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// Returns an app for this secret in base32.
-    ///
-    /// # Panics
-    /// If the secret isn't base32.
+    /// An app for this secret in base32.
     pub fn new(secret: &str) -> Self {
         let bytes = Secret::try_from_base32(secret).expect("base32");
         let totp = Builder::new().with_secret(bytes).build().expect("a secret");
         Self { totp, secret: secret.to_owned(), last_step: AtomicU64::new(0) }
     }
 
-    /// Returns the code of a time step.
+    /// The code of a time step.
     pub fn code_of(&self, step: u64) -> String {
         self.totp.generate(step * STEP).to_string()
     }
 
-    /// Returns the code of the current step. The service still accepts the code if the step ends meanwhile.
+    /// The code of the current step. The service still accepts the code if the step ends meanwhile.
     pub fn code(&self) -> String {
         let now = step();
         self.last_step.fetch_max(now, Relaxed);
         self.code_of(now)
     }
 
-    /// Returns a code that wasn't returned before, since each is accepted once. The service also accepts the next
+    /// A code that wasn't returned before, since each is accepted once. The service also accepts the next
     /// step's code; if that was returned too, the function waits.
     pub async fn unused_code(&self) -> String {
         loop {
@@ -60,7 +57,7 @@ impl Authenticator {
         }
     }
 
-    /// Returns six digits that aren't the code of any nearby step.
+    /// Six digits that aren't the code of any nearby step.
     pub fn wrong_code(&self) -> String {
         let near: Vec<_> = (step() - 2..step() + 6).map(|step| self.code_of(step)).collect();
         let mut codes = (0..1_000_000).map(|code| format!("{code:06}"));
@@ -68,7 +65,7 @@ impl Authenticator {
     }
 }
 
-/// Returns the number of the current time step.
+/// The number of the current time step.
 pub fn step() -> u64 {
     clock::now() / STEP
 }

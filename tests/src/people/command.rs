@@ -14,10 +14,7 @@ use crate::process::{
     nested_build::{self, Once, once},
 };
 
-/// Returns the path of `rcpt`: `RCPT_COMMAND_BIN`, or a fresh build.
-///
-/// # Errors
-/// If `rcpt` doesn't build.
+/// The path of `rcpt`: `RCPT_COMMAND_BIN`, or a fresh build.
 pub fn binary() -> Result<PathBuf> {
     static BINARY: Once<PathBuf> = Once::new();
     once(&BINARY, || match std::env::var_os("RCPT_COMMAND_BIN") {
@@ -35,10 +32,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Returns the output's lines, parsed as JSON.
-    ///
-    /// # Panics
-    /// If a line isn't JSON.
+    /// The output's lines, parsed as JSON.
     pub fn lines(&self) -> Vec<Value> {
         let lines = self.out.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}: {self:?}"))
@@ -55,9 +49,6 @@ pub struct CommandLine {
 
 impl CommandLine {
     /// Creates a new home folder for the service at this URL, without a key.
-    ///
-    /// # Panics
-    /// If the folder can't be created.
     pub fn new(url: &str) -> Self {
         let home = folder::scratch("home").expect("a folder");
         Self { home, url: url.to_owned(), api_key: None }
@@ -74,10 +65,7 @@ impl CommandLine {
         &self.home
     }
 
-    /// Returns the command `rcpt` with these arguments.
-    ///
-    /// # Panics
-    /// If `rcpt` doesn't build.
+    /// The command `rcpt` with these arguments.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binary().unwrap_or_else(|error| panic!("{error:#}")));
         command.env_clear().env("HOME", &self.home).env("RCPT_URL", &self.url);
@@ -89,18 +77,12 @@ impl CommandLine {
     }
 
     /// Runs `rcpt` with this standard input until it exits.
-    ///
-    /// # Panics
-    /// If `rcpt` can't be started, or a signal ends it.
     pub async fn run(&self, arguments: &[&str], input: &str) -> Ran {
         ran(self.command(arguments), input).await
     }
 }
 
 /// Runs a program with this standard input until it exits.
-///
-/// # Panics
-/// If the program can't be started, or a signal ends it.
 pub async fn ran(mut command: Command, input: &str) -> Ran {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");

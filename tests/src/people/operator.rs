@@ -23,9 +23,6 @@ pub struct Operator {
 
 impl Operator {
     /// A person with this secret, in base64url.
-    ///
-    /// # Panics
-    /// If the secret isn't base64url.
     pub fn new(anonymous: Anonymous, secret: &str) -> Self {
         let secret = URL_SAFE_NO_PAD.decode(secret).expect("base64url");
         Self { anonymous, secret }
@@ -37,9 +34,6 @@ impl Operator {
     }
 
     /// The members that `tools/admin` sends, with a fresh id.
-    ///
-    /// # Panics
-    /// If there is no `/dev/urandom`.
     pub fn body(&self, action: &Value) -> Value {
         let id = crate::service::secret::value().expect("/dev/urandom");
         let id: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -56,9 +50,6 @@ impl Operator {
     }
 
     /// The signature of a text, for `webhook-signature`.
-    ///
-    /// # Panics
-    /// Never: a MAC takes a secret of any length.
     pub fn signature(&self, text: &str) -> String {
         let mut mac = <Hmac<Sha256>>::new_from_slice(&self.secret).expect("any length");
         mac.update(text.as_bytes());
@@ -73,9 +64,6 @@ impl Operator {
 
     /// Sends an action that must succeed, and returns the answer. Waits for its turn: the tests of an edge share one
     /// operator's pace.
-    ///
-    /// # Panics
-    /// If the status isn't 200.
     pub async fn done(&self, action: &Value) -> Value {
         let mut reply = self.call(action).await;
         while reply.status == 429 {

@@ -45,7 +45,7 @@ impl fmt::Debug for PasskeyDevice {
     }
 }
 
-/// Returns the head of a CBOR item: its major type and argument.
+/// The head of a CBOR item: its major type and argument.
 fn head(major: u8, argument: usize) -> Vec<u8> {
     let major = major << 5;
     match argument {
@@ -68,7 +68,7 @@ fn base64url(bytes: &[u8]) -> Value {
 }
 
 impl PrivateKey {
-    /// Returns a new key for ECDSA over P-256 with SHA-256.
+    /// A new key for ECDSA over P-256 with SHA-256.
     fn p256() -> Self {
         let random = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random);
@@ -78,13 +78,13 @@ impl PrivateKey {
         Self::P256(Box::new(key.expect("a key")))
     }
 
-    /// Returns an RSA key of 2,048 bits, always the same key.
+    /// An RSA key of 2,048 bits, always the same key.
     fn rsa() -> Self {
         let pkcs8 = include_bytes!("passkey-rsa.pk8");
         Self::Rsa(Box::new(RsaKeyPair::from_pkcs8(pkcs8).expect("a key")))
     }
 
-    /// Returns the public key in COSE form.
+    /// The public key in COSE form.
     fn cose(&self) -> Vec<u8> {
         match self {
             Self::P256(key) => {
@@ -117,17 +117,11 @@ impl PrivateKey {
 impl PasskeyDevice {
     /// Creates a device whose passkey signs with ECDSA, verifies its owner and counts signatures; returns it with the
     /// browser's answer.
-    ///
-    /// # Panics
-    /// If the options aren't those of a registration.
     pub fn create(options: &Value, origin: &str) -> (Self, Value) {
         Self::with_key(PrivateKey::p256(), options, origin)
     }
 
     /// Like [`Self::create`], with RSA.
-    ///
-    /// # Panics
-    /// As [`Self::create`].
     pub fn create_rsa(options: &Value, origin: &str) -> (Self, Value) {
         Self::with_key(PrivateKey::rsa(), options, origin)
     }
@@ -171,7 +165,7 @@ impl PasskeyDevice {
         [&Sha256::digest(&self.rp_id)[..], &[flags], &counter.to_be_bytes()].concat()
     }
 
-    /// Returns the browser's answer for a new passkey of this device.
+    /// The browser's answer for a new passkey of this device.
     pub fn attest(&self, challenge: &Value) -> Value {
         let length = u16::try_from(self.credential_id.len()).expect("a credential id");
         let data = [

@@ -12,15 +12,12 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Returns status and body, to assert both together.
+    /// Status and body, to assert both together.
     pub fn parts(&self) -> (u16, &Value) {
         (self.status, &self.body)
     }
 
     /// Asserts that the request has failed with this status, and with exactly `{detail, code}` and this code.
-    ///
-    /// # Panics
-    /// If the answer differs.
     pub fn assert_error(&self, status: u16, code: &str, why: &str) {
         let detail = self.body.get("detail").and_then(Value::as_str).unwrap_or_default();
         let expected = json!({ "detail": detail, "code": code });
@@ -28,12 +25,12 @@ impl Reply {
         assert!(!detail.is_empty(), "{why}");
     }
 
-    /// Returns a member of the body as text; empty if absent.
+    /// A member of the body as text; empty if absent.
     pub fn text(&self, member: &str) -> &str {
         self.body.get(member).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Returns a header as text; empty if absent.
+    /// A header as text; empty if absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }

@@ -14,9 +14,6 @@ use super::Reply;
 static IN_FLIGHT: Semaphore = Semaphore::const_new(500);
 
 /// Sends a request. A response body that isn't JSON becomes a JSON string.
-///
-/// # Panics
-/// If the connection fails.
 pub async fn send(request: RequestBuilder) -> Reply {
     try_send(request).await.expect("the edge answers")
 }
@@ -60,9 +57,6 @@ fn take_link(body: &mut Value, path: &str) {
 
 /// Sends all requests at the same time, each on its own connection, without a limit. Meant for the
 /// Worker's direct socket, which reads several hundred a second.
-///
-/// # Panics
-/// If a request gets no answer.
 pub async fn send_at_once(requests: impl IntoIterator<Item = RequestBuilder>) -> Vec<Reply> {
     let replies: JoinSet<_> = requests.into_iter().map(exchange).collect();
     replies.join_all().await.into_iter().map(|reply| reply.expect("the edge answers")).collect()
@@ -70,9 +64,6 @@ pub async fn send_at_once(requests: impl IntoIterator<Item = RequestBuilder>) ->
 
 /// Sends a request, and repeats it if workerd has closed the connection without reading it. workerd closes idle
 /// connections, and those that wait longer than `headerTimeout` on a busy machine.
-///
-/// # Panics
-/// If five attempts get no answer.
 pub async fn send_again(request: RequestBuilder) -> Reply {
     for _ in 0..4 {
         let again = request.try_clone().expect("a body of bytes");
@@ -85,9 +76,6 @@ pub async fn send_again(request: RequestBuilder) -> Reply {
 
 /// Sends all requests, `width` at a time, and returns the responses in the order of the requests. A small `width`
 /// limits the load of requests that hash passwords.
-///
-/// # Panics
-/// If a request gets no answer five times.
 pub async fn send_all(
     requests: impl IntoIterator<Item = RequestBuilder>,
     width: usize,

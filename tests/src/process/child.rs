@@ -52,9 +52,6 @@ impl Process {
     }
 
     /// Starts `command` with the given time between SIGTERM and SIGKILL.
-    ///
-    /// # Errors
-    /// As [`Process::spawn`].
     pub fn spawn_with_grace(
         name: &str,
         command: &Command,
@@ -107,22 +104,22 @@ impl Process {
         Ok(Self { name: name.to_owned(), leash, stdin, log, grace, ended: None })
     }
 
-    /// Returns the program's output so far.
+    /// The program's output so far.
     pub fn log(&self) -> String {
         self.log.text()
     }
 
-    /// Returns the path of the program's output.
+    /// The path of the program's output.
     pub fn log_path(&self) -> &Path {
         self.log.path()
     }
 
-    /// Returns the last lines of the log, for an error message.
+    /// The last lines of the log, for an error message.
     pub fn last_lines(&self) -> String {
         self.log.to_string()
     }
 
-    /// Returns the exit status once the program has ended.
+    /// The exit status once the program has ended.
     pub fn exited(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             self.ended = self.leash.try_wait().ok().flatten();
@@ -146,9 +143,6 @@ impl Process {
     }
 
     /// Waits for a line that contains `needle`, and returns it.
-    ///
-    /// # Errors
-    /// As [`Process::wait_until`].
     pub async fn wait_for_line(&mut self, needle: &str, limit: Duration) -> Result<String> {
         let log = self.log.clone();
         self.wait_until(&format!("line with {needle:?}"), limit, async || log.line_with(needle))
@@ -156,9 +150,6 @@ impl Process {
     }
 
     /// Waits for the program to end.
-    ///
-    /// # Errors
-    /// If the program still runs after `limit`.
     pub async fn wait_for_end(&mut self, limit: Duration) -> Result<ExitStatus> {
         let deadline = Instant::now() + limit;
         loop {
@@ -172,7 +163,7 @@ impl Process {
         }
     }
 
-    /// Returns the process id of a program of this name within the process's group.
+    /// The process id of a program of this name within the process's group.
     pub fn member(&self, name: &str) -> Option<u32> {
         self.members().find(|(_, stat)| stat.name == name).map(|(pid, _)| pid)
     }
@@ -201,7 +192,7 @@ impl Process {
         self.wait_for_group(KILL_TIMEOUT);
     }
 
-    /// Returns the exit code, or 128 plus the signal, as a shell reports it.
+    /// The exit code, or 128 plus the signal, as a shell reports it.
     pub fn code(status: ExitStatus) -> i32 {
         status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
     }
@@ -211,7 +202,7 @@ impl Process {
         let _ = killpg(self.group(), signal);
     }
 
-    /// Returns the process group of the program and of all processes that it has started.
+    /// The process group of the program and of all processes that it has started.
     pub fn group_id(&self) -> i32 {
         self.group().as_raw()
     }

@@ -13,18 +13,18 @@ use anyhow::{Context as _, Result};
 /// Lifetime of earlier runs' scratch folders, so that failures can be investigated.
 const SCRATCH_LIFETIME: Duration = Duration::from_secs(3600);
 
-/// Returns the root of the repository.
+/// The root of the repository.
 pub fn repository() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     tests.parent().unwrap_or(tests).to_owned()
 }
 
-/// Returns cargo's target folder.
+/// Cargo's target folder.
 pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
 }
 
-/// Returns the folder of `tools/install`'s builds, by the same rule as `tools/versions`.
+/// The folder of `tools/install`'s builds, by the same rule as `tools/versions`.
 pub fn tools() -> PathBuf {
     let home = |path: &str| env::var_os("HOME").map(|home| Path::new(&home).join(path));
     let cache = env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -35,9 +35,6 @@ pub fn tools() -> PathBuf {
 }
 
 /// Creates a folder `target/tests/<process id>-<n>-<name>`.
-///
-/// # Errors
-/// If the folder can't be created.
 pub fn scratch(name: &str) -> Result<PathBuf> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let all = target().join("tests");

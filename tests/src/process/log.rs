@@ -21,7 +21,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Returns the log of the program called `name`, in `folder`.
+    /// The log of the program called `name`, in `folder`.
     pub(crate) fn new(name: &str, folder: &Path) -> Self {
         Self { path: folder.join(format!("{name}.log")) }
     }
@@ -30,14 +30,14 @@ impl Log {
         &self.path
     }
 
-    /// Returns the output so far.
+    /// The output so far.
     pub(crate) fn text(&self) -> String {
         fs::read(&self.path)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default()
     }
 
-    /// Returns the first line that contains `needle`.
+    /// The first line that contains `needle`.
     pub(crate) fn line_with(&self, needle: &str) -> Option<String> {
         self.text().lines().find(|line| line.contains(needle)).map(str::to_owned)
     }

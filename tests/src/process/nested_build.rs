@@ -9,15 +9,12 @@ use super::folder;
 /// A value computed once per process; a failure is reported on every use.
 pub type Once<T> = OnceLock<Result<T, String>>;
 
-/// Returns the value of `once`, computed by `make` on first use.
-///
-/// # Errors
-/// If `make` has failed.
+/// The value of `once`, computed by `make` on first use.
 pub fn once<T: Clone>(once: &Once<T>, make: impl FnOnce() -> Result<T>) -> Result<T> {
     once.get_or_init(|| make().map_err(|error| format!("{error:#}"))).clone().map_err(Error::msg)
 }
 
-/// Returns a command without the variables that cargo and make set for their children. Otherwise some build scripts
+/// A command without the variables that cargo and make set for their children. Otherwise some build scripts
 /// (ring's) see `CARGO_PKG_NAME` change, and compile again every other time.
 pub fn command(program: &str) -> Command {
     let mut command = Command::new(program);
@@ -32,11 +29,8 @@ pub fn command(program: &str) -> Command {
     command
 }
 
-/// Returns the path of a workspace binary, built now unless it is up to date. The whole workspace
+/// The path of a workspace binary, built now unless it is up to date. The whole workspace
 /// is named, because a single package would compile its dependencies with other features.
-///
-/// # Errors
-/// If the binary doesn't build.
 pub fn binary(name: &str) -> Result<PathBuf> {
     let output = command("cargo")
         .args(["build", "--quiet", "--locked", "--workspace", "--bin", name])

@@ -33,7 +33,7 @@ fn lock(number: u16) -> Option<(File, u16)> {
     Some((file, FIRST + number * BLOCK))
 }
 
-/// Returns a port that no program listens on, on any loopback address. No other process gets the same port, and this
+/// A port that no program listens on, on any loopback address. No other process gets the same port, and this
 /// process gets it again only after trying the others. Only TCP is checked: our nameservers use a port
 /// for both protocols.
 ///
@@ -46,7 +46,7 @@ pub fn free() -> u16 {
     candidates.find(|port| is_free(*port)).expect("a free port among 1,000")
 }
 
-/// Returns whether no program listens on the port. The probing socket doesn't listen: a process started now briefly
+/// True if no program listens on the port. The probing socket doesn't listen: a process started now briefly
 /// inherits a copy, and a listening copy would block the port.
 fn is_free(port: u16) -> bool {
     TcpSocket::new_v4().is_ok_and(|socket| {

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-/// Returns the resident bytes of the process with this id.
+/// The resident bytes of the process with this id.
 pub fn bytes(pid: u32) -> Option<u64> {
     status(pid, "VmRSS:")
 }
 
-/// Returns the largest resident size of the process since its start, in bytes.
+/// The largest resident size of the process since its start, in bytes.
 pub fn peak(pid: u32) -> Option<u64> {
     status(pid, "VmHWM:")
 }

@@ -32,7 +32,7 @@ impl Stat {
         })
     }
 
-    /// Returns all processes of the machine by id.
+    /// All processes of the machine by id.
     pub(crate) fn all() -> impl Iterator<Item = (u32, Self)> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use tokio::{io::AsyncReadExt as _, net::TcpStream};
 
-/// Returns the bytes of a response with this body, after which the connection ends.
+/// The bytes of a response with this body, after which the connection ends.
 pub(super) fn http(status: u16, body: &str) -> String {
     format!(
         "HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\

@@ -5,9 +5,6 @@ use std::{path::Path, process::Command};
 use anyhow::{Context as _, Result, ensure};
 
 /// Writes `key.pem` and `certificate.pem` for `name` into `folder`.
-///
-/// # Errors
-/// If there is no `openssl`, or it can't write into `folder`.
 pub fn write(folder: &Path, name: &str) -> Result<()> {
     let output = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"])

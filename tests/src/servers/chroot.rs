@@ -30,9 +30,6 @@ pub struct Chroot<'a> {
 impl Chroot<'_> {
     /// Starts the command, with its output in a file named after the package. Needs root or `sudo`. `prepare` may put
     /// more files into the folder that is copied into the root.
-    ///
-    /// # Errors
-    /// If the package is missing, or a file can't be written.
     pub fn start(&self, prepare: impl FnOnce(&Path) -> Result<()>) -> Result<Process> {
         let package = folder::tools().join(self.package);
         ensure!(package.is_dir(), "no {}: `tools/install apt` unpacks it", package.display());
@@ -52,7 +49,7 @@ impl Chroot<'_> {
         Process::spawn_as_root(self.package, &command, &scratch)
     }
 
-    /// Returns the path and the content of passwd(5) and group(5).
+    /// The path and the content of passwd(5) and group(5).
     fn databases(&self) -> [(&'static str, String); 2] {
         let mut passwd = "root:x:0:0:root:/:/bin/false\n".to_owned();
         let mut group = "root:x:0:\n".to_owned();

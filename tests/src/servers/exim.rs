@@ -39,9 +39,6 @@ pub struct Exim {
 impl Exim {
     /// Starts Exim and postgrey; root or `sudo` is needed. A `greylisted…@exim.test` is accepted after
     /// `greylist_delay`.
-    ///
-    /// # Errors
-    /// If a server is missing or does not start; the error shows its log.
     pub async fn start(greylist_delay: Duration) -> Result<Self> {
         let postgrey = Postgrey::start(greylist_delay).await?;
         let [plain, tls_only] =
@@ -72,7 +69,7 @@ impl Exim {
         Ok(Self { process, _postgrey: postgrey, plain, tls_only })
     }
 
-    /// Returns the routes for origin's `RCPT_ROUTES`; Exim accepts no mail for `elsewhere.test`. The port of
+    /// The routes for origin's `RCPT_ROUTES`; Exim accepts no mail for `elsewhere.test`. The port of
     /// `tls-only.exim.test` answers 530 to MAIL until STARTTLS.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);
@@ -80,7 +77,7 @@ impl Exim {
     }
 }
 
-/// Returns exim4.conf, whose ACL for recipients follows Debian's own `acl_check_rcpt`, including its texts.
+/// Exim4.conf, whose ACL for recipients follows Debian's own `acl_check_rcpt`, including its texts.
 /// `verify = recipient/quota` asks the transport, which runs as another user, whether the mailbox has room; the
 /// refusals have the texts of Exim's log. Postgrey is queried with Postfix's protocol.
 fn configuration(plain: SocketAddr, tls_only: SocketAddr, postgrey: SocketAddr) -> String {

@@ -35,9 +35,6 @@ pub struct FakeDns {
 
 impl FakeDns {
     /// Listens on a free port. `rule` returns the behaviour for the target of each request, including its query.
-    ///
-    /// # Panics
-    /// If the port can't be used.
     pub fn start(rule: impl Fn(&str) -> Dns + Send + Sync + 'static) -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
@@ -56,7 +53,7 @@ impl FakeDns {
         Self { url: format!("http://127.0.0.1:{port}/dns-query"), targets: requests, task }
     }
 
-    /// Returns the targets of all requests so far.
+    /// The targets of all requests so far.
     pub fn targets(&self) -> Vec<String> {
         self.targets.lock().clone()
     }

@@ -89,9 +89,6 @@ struct Health {
 impl FakeOrigin {
     /// Listens on a free port. `rule` returns the behaviour for the address of each probe, or for the domain of each
     /// question about a domain, of which nothing is known. `/health` reports up.
-    ///
-    /// # Panics
-    /// If the port can't be used.
     pub fn start(rule: impl Fn(&str) -> Conduct + Send + Sync + 'static) -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
@@ -126,16 +123,13 @@ impl FakeOrigin {
         self.health.lost.store(count, Relaxed);
     }
 
-    /// Returns the number of requests for `/health`.
+    /// The number of requests for `/health`.
     pub fn health_checks(&self) -> usize {
         self.health.requests.load(Relaxed)
     }
 
     /// Starts an origin whose behaviour depends on an address's first word. `held` waits for its release, `broken`
     /// gives 500, `fatal` gives a `fatal_exception`, `seen` a repeated verdict, and all others are accepted.
-    ///
-    /// # Panics
-    /// If the port can't be used.
     pub fn by_name() -> Self {
         Self::start(|address| match address.split(['-', '@']).next() {
             Some("held") => Conduct::Hold,
@@ -146,21 +140,18 @@ impl FakeOrigin {
         })
     }
 
-    /// Returns every probe so far, in the order of arrival.
+    /// Every probe so far, in the order of arrival.
     pub fn probes(&self) -> Vec<Probe> {
         self.probes.lock().clone()
     }
 
-    /// Returns the number of probes of this address.
+    /// The number of probes of this address.
     pub fn probes_of(&self, address: &str) -> usize {
         let probes = self.probes.lock();
         probes.iter().filter(|probe| probe.address == address).count()
     }
 
     /// Waits for a probe of this address.
-    ///
-    /// # Panics
-    /// If none arrives within ten seconds.
     pub async fn wait_for_probe(&self, address: &str) {
         let deadline = Instant::now() + LIMIT;
         while self.probes_of(address) == 0 {
@@ -171,9 +162,6 @@ impl FakeOrigin {
 
     /// Starts a check of an address that the rule holds, and returns once the probe has arrived: the check is then in
     /// progress.
-    ///
-    /// # Panics
-    /// If the probe doesn't arrive within ten seconds.
     pub async fn hold(&self, account: &Account, address: &str) -> JoinHandle<Reply> {
         let (account, owned) = (account.clone(), address.to_owned());
         let check = tokio::spawn(async move { account.check(&owned).await });
@@ -254,7 +242,7 @@ fn note(probes: &Mutex<Vec<Probe>>, request: &Request, address: &str) {
     probes.lock().push(probe);
 }
 
-/// Returns the rule's behaviour, or, for a held address, the behaviour passed to `release`.
+/// The rule's behaviour, or, for a held address, the behaviour passed to `release`.
 async fn conduct_of(
     address: &str,
     rule: &(impl Fn(&str) -> Conduct + Sync),

@@ -36,9 +36,6 @@ impl FakeTurnstile {
     pub const SECRET: &'static str = "0x4AAAAAAA-secret-of-the-tests";
 
     /// Listens on a free port.
-    ///
-    /// # Panics
-    /// If the port can't be used.
     pub fn start() -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
@@ -62,7 +59,7 @@ impl FakeTurnstile {
         self.state.lock().is_down = is_down;
     }
 
-    /// Returns the tokens of all requests so far.
+    /// The tokens of all requests so far.
     pub fn tokens(&self) -> Vec<String> {
         self.state.lock().tokens.clone()
     }

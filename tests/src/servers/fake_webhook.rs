@@ -33,18 +33,12 @@ pub struct Event {
 }
 
 impl Event {
-    /// Returns the body, parsed as JSON.
-    ///
-    /// # Panics
-    /// If the body isn't JSON.
+    /// The body, parsed as JSON.
     pub fn body(&self) -> Value {
         serde_json::from_str(&self.text).expect("a body of JSON")
     }
 
-    /// Returns whether one of the event's signatures is by this secret (`whsec_…`), as Standard Webhooks specifies.
-    ///
-    /// # Panics
-    /// If the secret isn't valid.
+    /// True if one of the event's signatures is by this secret (`whsec_…`), as Standard Webhooks specifies.
     pub fn is_signed_by(&self, secret: &str) -> bool {
         let secret = secret.strip_prefix("whsec_").expect("a secret's prefix");
         let secret = STANDARD.decode(secret).expect("a secret in base64");
@@ -76,9 +70,6 @@ fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
 
 impl FakeWebhook {
     /// Listens on a free port.
-    ///
-    /// # Panics
-    /// If the port can't be used.
     pub fn start() -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
@@ -102,7 +93,7 @@ impl FakeWebhook {
         lock(&self.world).statuses.insert(host.to_owned(), status);
     }
 
-    /// Returns the events sent to this host so far.
+    /// The events sent to this host so far.
     pub fn events(&self, host: &str) -> Vec<Event> {
         let prefix = format!("https://{host}/");
         let events = lock(&self.world).events.clone();
@@ -110,9 +101,6 @@ impl FakeWebhook {
     }
 
     /// Waits for `count` events and returns them.
-    ///
-    /// # Panics
-    /// If the events don't arrive in time.
     pub async fn wait_for(&self, host: &str, count: usize) -> Vec<Event> {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -127,9 +127,6 @@ pub struct HostileServer {
 
 impl HostileServer {
     /// Listens on a free port of 127.0.0.1.
-    ///
-    /// # Errors
-    /// If there is no free port.
     pub fn start(hostility: Hostility) -> Result<Self> {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
         listener.set_nonblocking(true)?;
@@ -145,7 +142,7 @@ impl HostileServer {
         Ok(Self { address, task })
     }
 
-    /// Returns the address on which the server listens.
+    /// The address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -26,9 +26,6 @@ impl Nsd {
     /// Serves zones, each a name and its records in master file format (RFC 1035 §5); SOA and NS are added. The names
     /// in `unloadable` give SERVFAIL, because their zone files are missing. Debian installs `nsd` in `/usr/sbin`; it
     /// runs as the user of the tests.
-    ///
-    /// # Errors
-    /// If NSD isn't installed, or rejects a zone: the error shows its log.
     pub async fn start(zones: &[(&str, &str)], unloadable: &[&str]) -> Result<Self> {
         let folder = folder::scratch("nsd")?;
         let at = folder.display();
@@ -66,7 +63,7 @@ impl Nsd {
         Ok(Self { process, address })
     }
 
-    /// Returns the address, for UDP and TCP.
+    /// The address, for UDP and TCP.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

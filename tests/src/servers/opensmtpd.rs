@@ -35,9 +35,6 @@ pub struct OpenSmtpd {
 
 impl OpenSmtpd {
     /// Starts OpenSMTPD; needs root or `sudo`.
-    ///
-    /// # Errors
-    /// If OpenSMTPD is missing or doesn't start; the error shows its log.
     pub async fn start() -> Result<Self> {
         let [plain, tls_only] =
             [(); 2].map(|()| SocketAddr::from((Ipv4Addr::LOCALHOST, port::free())));
@@ -65,7 +62,7 @@ impl OpenSmtpd {
         Ok(Self { process, plain, tls_only })
     }
 
-    /// Returns the routes for origin's `RCPT_ROUTES`; OpenSMTPD accepts no mail for `elsewhere.test`. The port of
+    /// The routes for origin's `RCPT_ROUTES`; OpenSMTPD accepts no mail for `elsewhere.test`. The port of
     /// `tls-only.opensmtpd.test` answers 530 to MAIL until STARTTLS.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);
@@ -73,7 +70,7 @@ impl OpenSmtpd {
     }
 }
 
-/// Returns smtpd.conf, whose filters (smtpd.conf(5), MAIL FILTERING) give the replies that no setting can cause.
+/// Smtpd.conf, whose filters (smtpd.conf(5), MAIL FILTERING) give the replies that no setting can cause.
 fn configuration(plain: SocketAddr, tls_only: SocketAddr) -> String {
     let [plain, tls_only] = [plain, tls_only].map(|address| address.port());
     format!(

@@ -40,9 +40,6 @@ pub struct Run {
 
 impl Platform {
     /// Starts the stand-in, and fills the operator's folder.
-    ///
-    /// # Errors
-    /// If the stand-in doesn't start.
     pub async fn start() -> Result<Self> {
         let folder = folder::scratch("platform")?;
         let repository = folder::repository();
@@ -70,9 +67,6 @@ impl Platform {
     }
 
     /// Starts the stand-in with one database and two migrations, for fewer calls.
-    ///
-    /// # Errors
-    /// If the stand-in doesn't start.
     pub async fn small() -> Result<Self> {
         let platform = Self::start().await?;
         let migrations = platform.folder.join("edge/migrations");
@@ -92,9 +86,6 @@ impl Platform {
     }
 
     /// Replaces the text of the operator's wrangler.toml by the result of `change`.
-    ///
-    /// # Errors
-    /// If the file can't be read or written.
     pub fn edit(&self, change: impl FnOnce(String) -> String) -> Result<()> {
         Ok(fs::write(self.configuration(), change(fs::read_to_string(self.configuration())?))?)
     }
@@ -107,15 +98,12 @@ impl Platform {
         &self.folder
     }
 
-    /// Returns the file with the operator's copy of the secrets.
+    /// The file with the operator's copy of the secrets.
     pub fn secrets_file(&self) -> PathBuf {
         self.home.path().join("kept/rcpt.secrets")
     }
 
     /// Runs `make deploy` with the three values that it needs, and these variables (an empty variable is removed).
-    ///
-    /// # Errors
-    /// If the program doesn't start, or doesn't end by itself.
     pub async fn deploy(&self, variables: &[(&str, &str)]) -> Result<Run> {
         let mut command = self.program("deploy.mjs");
         command
@@ -135,16 +123,13 @@ impl Platform {
     }
 
     /// Runs `tools/admin` on the deployed service.
-    ///
-    /// # Errors
-    /// If the program doesn't start, or doesn't end by itself.
     pub async fn admin(&self, words: &[&str]) -> Result<Run> {
         let mut command = self.program("admin.mjs");
         command.env("SECRETS_FILE", self.secrets_file()).env("NODE_OPTIONS", self.preload());
         Self::run(command.args(words)).await
     }
 
-    /// Returns the command for one of the operator's programs, with this account and its wrangler.toml.
+    /// The command for one of the operator's programs, with this account and its wrangler.toml.
     fn program(&self, name: &str) -> Command {
         let mut command = Command::new("node");
         command.arg(folder::repository().join("devtools/operator").join(name));
@@ -174,9 +159,6 @@ impl Platform {
 
     /// Sends a command to the stand-in: its `cut` and `refuse` replace those of earlier commands, and `state` is
     /// merged.
-    ///
-    /// # Errors
-    /// If the stand-in doesn't answer.
     pub async fn order(&self, order: &Value) -> Result<()> {
         let reply = reqwest::Client::new()
             .post(format!("{}/control", self.url))
@@ -188,18 +170,12 @@ impl Platform {
         Ok(())
     }
 
-    /// Returns the state of the account.
-    ///
-    /// # Errors
-    /// If the stand-in doesn't answer.
+    /// The state of the account.
     pub async fn state(&self) -> Result<Value> {
         self.control("/state").await
     }
 
-    /// Returns the number of calls that changed something.
-    ///
-    /// # Errors
-    /// If the stand-in doesn't answer.
+    /// The number of calls that changed something.
     pub async fn changes(&self) -> Result<usize> {
         let calls = self.control("/calls").await?;
         let calls = calls.as_array().context("calls")?;
@@ -207,9 +183,6 @@ impl Platform {
     }
 
     /// Inserts an account into the database with this id.
-    ///
-    /// # Errors
-    /// If the stand-in doesn't answer.
     pub async fn insert_account(&self, database: &str) -> Result<()> {
         let values = "('0123456789abcdef', 'ann@example.org', 'phc', 0)";
         let columns = "id, email, password_hash, created_at";
@@ -218,9 +191,6 @@ impl Platform {
     }
 
     /// Creates a database of this name with a table that isn't ours.
-    ///
-    /// # Errors
-    /// If the stand-in doesn't answer.
     pub async fn insert_foreign_database(&self, name: &str) -> Result<()> {
         let accounts = format!("{}/accounts/{}/d1/database", self.url, "a".repeat(32));
         let body = json!({ "name": name }).to_string();
@@ -232,9 +202,6 @@ impl Platform {
     }
 
     /// Runs a statement in a database, by its id, and returns the rows.
-    ///
-    /// # Errors
-    /// If the stand-in does not answer, or the statement fails.
     pub async fn sql(&self, database: &str, sql: &str) -> Result<Value> {
         let account = format!("{}/accounts/{}", self.url, "a".repeat(32));
         let body = json!({ "sql": sql }).to_string();

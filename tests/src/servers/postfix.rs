@@ -50,9 +50,6 @@ pub struct Postfix {
 impl Postfix {
     /// Starts Postfix and postgrey. Needs root or `sudo`, because Postfix drops root's privileges itself. A
     /// `greylisted…@postfix.test` is accepted after `greylist_delay`.
-    ///
-    /// # Errors
-    /// If a server is missing or doesn't start; the error shows its log.
     pub async fn start(greylist_delay: Duration) -> Result<Self> {
         let postgrey = Postgrey::start(greylist_delay).await?;
         let logs = folder::scratch("postfix")?;
@@ -80,18 +77,18 @@ impl Postfix {
         Ok(Self { process, _postgrey: postgrey, plain, tls_only })
     }
 
-    /// Returns the address that accepts mail without TLS, and offers STARTTLS.
+    /// The address that accepts mail without TLS, and offers STARTTLS.
     pub fn plain(&self) -> SocketAddr {
         self.plain
     }
 
-    /// Returns the routes for origin's `RCPT_ROUTES`; Postfix accepts no mail for `elsewhere.test`.
+    /// The routes for origin's `RCPT_ROUTES`; Postfix accepts no mail for `elsewhere.test`.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);
         format!("postfix.test={plain},elsewhere.test={plain},tls-only.test={tls_only}")
     }
 
-    /// Returns the address that answers 530 to MAIL until STARTTLS; its certificate is self-signed.
+    /// The address that answers 530 to MAIL until STARTTLS; its certificate is self-signed.
     pub fn tls_only(&self) -> SocketAddr {
         self.tls_only
     }
@@ -115,7 +112,7 @@ fn postfix_command(folder: &Path) -> Command {
     command
 }
 
-/// Returns main.cf. `in_flow_delay` is 0: without a queue manager, nothing refills the budget of incoming mail, and
+/// Main.cf. `in_flow_delay` is 0: without a queue manager, nothing refills the budget of incoming mail, and
 /// each accepted recipient would wait a second.
 fn main_cf(folder: &Path, greylist: SocketAddr) -> String {
     let at = folder.display();

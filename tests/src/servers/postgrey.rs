@@ -24,9 +24,6 @@ pub struct Postgrey {
 impl Postgrey {
     /// Starts postgrey as root, as Debian does. A sender and recipient are accepted once `delay` has passed since their
     /// first attempt.
-    ///
-    /// # Errors
-    /// If postgrey isn't installed or doesn't start; the error shows its log.
     pub async fn start(delay: Duration) -> Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
         // `RUN` removes the folder, because root owns its content.
@@ -42,7 +39,7 @@ impl Postgrey {
         Ok(Self { _process: process, address })
     }
 
-    /// Returns the address at which postgrey speaks the protocol of Postfix's policy delegation.
+    /// The address at which postgrey speaks the protocol of Postfix's policy delegation.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -20,20 +20,17 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Starts on a free port of 127.0.0.1.
-    ///
-    /// # Errors
-    /// If there is no free port.
     pub fn start() -> Result<Self> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         Ok(Self { server: SmtpServer::start(any, answer)? })
     }
 
-    /// Returns the mail server, whose record tests read.
+    /// The mail server, whose record tests read.
     pub fn server(&self) -> &SmtpServer {
         &self.server
     }
 
-    /// Returns the routes in the form of origin's `RCPT_ROUTES`. Origin itself produces the verdicts that need no
+    /// The routes in the form of origin's `RCPT_ROUTES`. Origin itself produces the verdicts that need no
     /// reply.
     pub fn routes(&self) -> String {
         let server = self.server.address();
@@ -41,7 +38,7 @@ impl Sandbox {
     }
 }
 
-/// Returns the sandbox's reply for a recipient.
+/// The sandbox's reply for a recipient.
 fn answer(recipient: &str) -> Answer {
     let (local, domain) = recipient.rsplit_once('@').unwrap_or((recipient, ""));
     let domain = if domain == LATER { sandbox::DOMAIN } else { domain };

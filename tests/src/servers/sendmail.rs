@@ -41,9 +41,6 @@ pub struct Sendmail {
 
 impl Sendmail {
     /// Starts Sendmail; needs root or `sudo`.
-    ///
-    /// # Errors
-    /// If Sendmail is missing or doesn't start; the error shows its log.
     pub async fn start() -> Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
         let chroot = Chroot {
@@ -70,7 +67,7 @@ impl Sendmail {
         Ok(Self { process, address })
     }
 
-    /// Returns the routes for origin's `RCPT_ROUTES`; Sendmail accepts no mail for `elsewhere.test`.
+    /// The routes for origin's `RCPT_ROUTES`; Sendmail accepts no mail for `elsewhere.test`.
     pub fn routes(&self) -> String {
         format!("sendmail.test={0},elsewhere.test={0}", self.address)
     }

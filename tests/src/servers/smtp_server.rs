@@ -41,17 +41,17 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Returns the reply 250.
+    /// The reply 250.
     pub fn accept() -> Self {
         Self::reply("250 2.1.5 Ok")
     }
 
-    /// Returns the reply 550 5.1.1.
+    /// The reply 550 5.1.1.
     pub fn unknown() -> Self {
         Self::reply("550 5.1.1 No such user here")
     }
 
-    /// Returns a reply of this line, without its CRLF.
+    /// A reply of this line, without its CRLF.
     pub fn reply(line: &str) -> Self {
         Self::Reply(line.to_owned())
     }
@@ -72,9 +72,6 @@ pub struct SmtpServer {
 
 impl SmtpServer {
     /// Listens on `address` (port 0: any). `rule` returns the behaviour for each recipient.
-    ///
-    /// # Errors
-    /// If the address can't be used.
     pub fn start(
         address: SocketAddr,
         rule: impl Fn(&str) -> Answer + Send + Sync + 'static,
@@ -83,9 +80,6 @@ impl SmtpServer {
     }
 
     /// Like [`Self::start`], and offers STARTTLS with a self-signed certificate.
-    ///
-    /// # Errors
-    /// If the address can't be used.
     pub fn start_with_tls(
         address: SocketAddr,
         rule: impl Fn(&str) -> Answer + Send + Sync + 'static,
@@ -105,12 +99,12 @@ impl SmtpServer {
         Ok(Self { address, record, task })
     }
 
-    /// Returns the address on which the server listens.
+    /// The address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the commands of every connection so far, in the order of arrival.
+    /// The commands of every connection so far, in the order of arrival.
     pub fn sessions(&self) -> Vec<Session> {
         self.record.lock().clone()
     }
@@ -239,7 +233,7 @@ async fn answer(writer: &mut (impl AsyncWrite + Unpin), answer: Answer) -> Resul
     Ok(())
 }
 
-/// Returns the address in `RCPT TO:<address>`; empty if there is none.
+/// The address in `RCPT TO:<address>`; empty if there is none.
 fn recipient(line: &str) -> &str {
     let path = line.split_once('<').map_or("", |(_, rest)| rest);
     path.rsplit_once('>').map_or(path, |(address, _)| address)

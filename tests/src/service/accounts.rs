@@ -8,29 +8,23 @@ use super::{Edge, Mail, forgery, secret};
 use crate::people::{Account, Anonymous, Authenticator, Operator, PASSWORD};
 
 impl Edge {
-    /// Returns a caller without credentials.
+    /// A caller without credentials.
     pub fn anonymous(&self) -> Anonymous {
         Anonymous::new(&self.url)
     }
 
-    /// Returns the operator `dev`.
-    ///
-    /// # Panics
-    /// If the edge runs without the operator's secret.
+    /// The operator `dev`.
     pub fn operator(&self) -> Operator {
         Operator::new(self.anonymous(), self.var(secret::ADMIN))
     }
 
-    /// Returns an address that hasn't been registered yet.
+    /// An address that hasn't been registered yet.
     pub fn new_email(&self) -> String {
         static COUNT: AtomicUsize = AtomicUsize::new(1);
         format!("person-{}@rcpt-tests.net", COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Registers a new address with [`PASSWORD`]; returns the address and the confirmation email.
-    ///
-    /// # Panics
-    /// If the answer isn't 201, or no email arrives.
     pub async fn registered(&self) -> (String, Mail) {
         let email = self.new_email();
         let mail = self.register(&email).await;
@@ -45,17 +39,11 @@ impl Edge {
     }
 
     /// Creates an account: registers, and opens the emailed link, which signs in.
-    ///
-    /// # Panics
-    /// If any step does not go as documented.
     pub async fn account(&self) -> Account {
         self.account_of(&self.new_email()).await
     }
 
     /// Creates a confirmed account with this address, signed in.
-    ///
-    /// # Panics
-    /// If any step does not go as documented.
     pub async fn account_of(&self, email: &str) -> Account {
         let mail = self.register(email).await;
         let anonymous = self.anonymous();
@@ -64,9 +52,6 @@ impl Edge {
     }
 
     /// Changes an account's row: `"plan = 'unlimited'"`, `"welcome_left = 0"`.
-    ///
-    /// # Panics
-    /// If D1 rejects the change, or there is no such account.
     pub async fn set(&self, email: &str, assignments: &str) {
         let sql = format!("UPDATE accounts SET {assignments} WHERE email = ? RETURNING id");
         let rows = self.sql(&sql, &[email.into()]).await;
@@ -74,9 +59,6 @@ impl Edge {
     }
 
     /// Changes the row of the account's own key: `"version = 7"`.
-    ///
-    /// # Panics
-    /// If D1 rejects the change, or there is no such account.
     pub async fn set_own_key(&self, email: &str, assignments: &str) {
         let id = self.id(email).await;
         let sql = format!(
@@ -87,9 +69,6 @@ impl Edge {
     }
 
     /// Selects the version of the account's own key.
-    ///
-    /// # Panics
-    /// If D1 rejects the statement, or there is no such account.
     pub async fn own_version(&self, email: &str) -> u64 {
         let version = format!(
             "(SELECT version FROM keys WHERE account_id = accounts.id AND id = '{}') AS version",
@@ -99,9 +78,6 @@ impl Edge {
     }
 
     /// Makes the last use of all keys of an account this many days older.
-    ///
-    /// # Panics
-    /// If D1 rejects the change, or there is no such account.
     pub async fn age_key_use(&self, email: &str, days: u64) {
         let older = format!("json_array(max(value ->> 0 - {days}, 0), value ->> 1, value ->> 2)");
         let all = format!("(SELECT json_group_object(key, {older}) FROM json_each(key_use))");
@@ -109,9 +85,6 @@ impl Edge {
     }
 
     /// Ends all sessions of the account directly in the database.
-    ///
-    /// # Panics
-    /// If D1 rejects the statement, or the account has no session.
     pub async fn end_sessions(&self, email: &str) {
         let sql = "DELETE FROM sessions
             WHERE account_id = (SELECT id FROM accounts WHERE email = ?) RETURNING id";
@@ -119,19 +92,13 @@ impl Edge {
     }
 
     /// Selects `columns` (SQL) from the account's row.
-    ///
-    /// # Panics
-    /// If D1 rejects the statement, or there is no such account.
     pub async fn row(&self, email: &str, columns: &str) -> Value {
         let sql = format!("SELECT {columns} FROM accounts WHERE email = ?");
         let rows = self.sql(&sql, &[email.into()]).await;
         rows.into_iter().next().unwrap_or_else(|| panic!("no account {email}"))
     }
 
-    /// Returns the id that the account of a registration will have.
-    ///
-    /// # Panics
-    /// If the address isn't registered.
+    /// The id that the account of a registration will have.
     pub async fn registered_id(&self, email: &str) -> String {
         let sql = "SELECT account_id FROM registrations WHERE email = ? AND is_entered = 0";
         let rows = self.sql_in(0, sql, &[email.into()]).await;
@@ -139,36 +106,24 @@ impl Edge {
         id.unwrap_or_else(|| panic!("no registration of {email}")).to_owned()
     }
 
-    /// Returns the account's id: 16 hexadecimal digits.
-    ///
-    /// # Panics
-    /// If there is no such account.
+    /// The account's id: 16 hexadecimal digits.
     pub async fn id(&self, email: &str) -> String {
         let row = self.row(email, "id").await;
         row.get("id").and_then(Value::as_str).expect("an id").to_owned()
     }
 
     /// Runs one statement on the database of the account with this id.
-    ///
-    /// # Panics
-    /// If D1 rejects the statement, or the id isn't valid.
     pub async fn sql_of(&self, account: &str, sql: &str, params: &[Value]) -> Vec<Value> {
         let number = account.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
         self.sql_in(number.expect("an account's id"), sql, params).await
     }
 
     /// Waits until all reset emails have been sent.
-    ///
-    /// # Panics
-    /// If the wait takes longer than half a minute.
     pub async fn wait_for_reset_mails(&self) {
         self.wait_for_count("mail_due", 0).await;
     }
 
     /// Waits until [`Self::count`] of `from` is `rows`.
-    ///
-    /// # Panics
-    /// If the wait takes longer than half a minute.
     pub async fn wait_for_count(&self, from: &str, rows: u64) {
         for _ in 0..600 {
             if self.count(from).await == rows {
@@ -179,27 +134,21 @@ impl Edge {
         panic!("not {rows} rows: {from}");
     }
 
-    /// Returns the number of rows in all databases; `from` is the text after `FROM`.
-    ///
-    /// # Panics
-    /// If D1 rejects the statement.
+    /// The number of rows in all databases; `from` is the text after `FROM`.
     pub async fn count(&self, from: &str) -> u64 {
         let rows = self.sql(&format!("SELECT count(*) AS n FROM {from}"), &[]).await;
         rows.iter().filter_map(|row| row.get("n").and_then(Value::as_u64)).sum()
     }
 
-    /// Returns the leases of the account, live or expired: `day`, `n_daily`, `n_welcome` and `expires_at` of
+    /// The leases of the account, live or expired: `day`, `n_daily`, `n_welcome` and `expires_at` of
     /// each.
-    ///
-    /// # Panics
-    /// If D1 rejects the statement.
     pub async fn leases(&self, email: &str) -> Vec<Value> {
         let sql = "SELECT day, n_daily, n_welcome, expires_at FROM leases
                    WHERE account_id = (SELECT id FROM accounts WHERE email = ?)";
         self.sql(sql, &[email.into()]).await
     }
 
-    /// Returns every table of D1 except those in `without`, each with its rows in all databases.
+    /// Every table of D1 except those in `without`, each with its rows in all databases.
     pub async fn dump(&self, without: &[&str]) -> Vec<(String, Value)> {
         let tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'
             ORDER BY name";
@@ -215,9 +164,6 @@ impl Edge {
     }
 
     /// Makes every time step of the account acceptable again, so that a test needn't wait for the next step.
-    ///
-    /// # Panics
-    /// If there is no such account.
     pub async fn forget_steps(&self, account: &Account) {
         let id = self.id(&account.email).await;
         let steps = "UPDATE second_factors SET last_step = 0 WHERE account_id = ?1";
@@ -231,9 +177,6 @@ impl Edge {
     }
     /// Waits until the emails about every change of an account were handed over. The schedule sends a recovery's, and
     /// those of a deed during the delivery of another's.
-    ///
-    /// # Panics
-    /// If the wait takes longer than half a minute.
     pub async fn wait_until_told(&self, id: &str) {
         let untold = format!("changes WHERE account_id = '{id}' AND since > unixepoch()");
         for n in 1..600 {
@@ -253,9 +196,6 @@ impl Edge {
 
     /// Makes everything of an account this many seconds older: its changes, second factors, passkeys, keys, notices and
     /// events. A time of 0 stays, because it means that something hasn't happened.
-    ///
-    /// # Panics
-    /// If D1 rejects a statement.
     pub async fn pass(&self, id: &str, seconds: u64) {
         for (table, times) in [
             ("accounts", ["password_at", "reset_at"].as_slice()),

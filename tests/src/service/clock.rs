@@ -9,7 +9,7 @@ const DAY_S: u64 = 24 * 60 * 60;
 /// Seconds reserved before midnight: longer than any test that must begin and end on the same day.
 const MARGIN_S: u64 = 60;
 
-/// Returns the Unix time in seconds.
+/// The Unix time in seconds.
 #[expect(
     clippy::disallowed_methods,
     reason = "native only, and the one place of the harness that reads the clock"
@@ -27,15 +27,12 @@ pub async fn today() -> u64 {
     now() / DAY_S
 }
 
-/// Returns the whole seconds to the next 00:00 UTC.
+/// The whole seconds to the next 00:00 UTC.
 pub fn seconds_to_reset() -> u64 {
     DAY_S - now() % DAY_S
 }
 
 /// Formats 00:00 UTC after `day` as in responses: `2026-11-21T00:00:00Z`.
-///
-/// # Panics
-/// If the day can't be represented.
 pub fn resets_at(day: u64) -> String {
     let seconds = i64::try_from((day + 1) * DAY_S).expect("a near day");
     let time = DateTime::from_timestamp(seconds, 0).expect("a near day");

@@ -40,9 +40,6 @@ const RATES: [&str; 2] = ["PASSWORD_HASHES_PER_MINUTE", "ACCOUNT_REQUESTS_PER_SE
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Builds the Worker unless it is up to date.
-///
-/// # Errors
-/// If the Worker doesn't build.
 pub fn build() -> Result<()> {
     static BUILT: Once<()> = Once::new();
     once(&BUILT, run_make)
@@ -60,7 +57,7 @@ fn run_make() -> Result<()> {
     Ok(())
 }
 
-/// Returns the file into which `wrangler.mjs` has converted wrangler.toml, once per process.
+/// The file into which `wrangler.mjs` has converted wrangler.toml, once per process.
 fn wrangler() -> Result<PathBuf> {
     static READ: Once<PathBuf> = Once::new();
     once(&READ, read_wrangler)
@@ -180,9 +177,6 @@ impl EdgeBuilder {
     }
 
     /// Starts the Worker and waits until it answers.
-    ///
-    /// # Errors
-    /// If the Worker isn't built, ends, or doesn't answer in time; the error shows its log.
     pub async fn start(self) -> Result<Edge> {
         let folder = folder::scratch("edge")?;
         self.start_in(&folder).await
@@ -250,10 +244,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Returns settings with fresh secrets, no origin, and no rate limits.
-    ///
-    /// # Panics
-    /// If there is no `/dev/urandom`.
+    /// Settings with fresh secrets, no origin, and no rate limits.
     pub fn builder() -> EdgeBuilder {
         let port = port::free();
         let mut vars = BTreeMap::from([
@@ -284,47 +275,32 @@ impl Edge {
         }
     }
 
-    /// Returns the key ring in this var of the Worker.
-    ///
-    /// # Panics
-    /// If there is no ring of this name.
+    /// The key ring in this var of the Worker.
     pub fn key_ring(&self, var: &str) -> KeyRing {
         KeyRing::parse(self.var(var)).expect("a key ring")
     }
 
-    /// Returns the value of this var of the Worker.
-    ///
-    /// # Panics
-    /// If there is no var of this name.
+    /// The value of this var of the Worker.
     pub fn var(&self, name: &str) -> &str {
         &self.builder.vars[name]
     }
 
-    /// Returns the emails that the Worker has sent.
+    /// The emails that the Worker has sent.
     pub fn mailbox(&self) -> Mailbox {
         Mailbox::of_log(self.process.log_path())
     }
 
     /// Runs one statement on each database and returns all rows as objects; `params` are the values for `?`.
-    ///
-    /// # Panics
-    /// If D1 rejects the statement.
     pub async fn sql(&self, sql: &str, params: &[Value]) -> Vec<Value> {
         self.try_sql(sql, params).await.unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// Like [`Self::sql`], but returns an error.
-    ///
-    /// # Errors
-    /// If D1 rejects the statement.
     pub async fn try_sql(&self, sql: &str, params: &[Value]) -> Result<Vec<Value>> {
         self.query("/sql", sql, params).await
     }
 
     /// Runs one statement on the database with this number only.
-    ///
-    /// # Panics
-    /// If D1 rejects the statement.
     pub async fn sql_in(&self, database: u8, sql: &str, params: &[Value]) -> Vec<Value> {
         let rows = self.query(&format!("/sql?database={database}"), sql, params).await;
         rows.unwrap_or_else(|error| panic!("{error:#}"))
@@ -339,18 +315,12 @@ impl Edge {
     }
 
     /// Kills workerd (`kill -9`), and starts it with the same state, secrets and port.
-    ///
-    /// # Errors
-    /// As [`EdgeBuilder::start`].
     pub async fn restart(&mut self) -> Result<()> {
         self.restart_with(|builder| builder).await
     }
 
     /// Kills workerd (`kill -9`), and starts it with other settings on the same state. The log and the mailbox start
     /// empty.
-    ///
-    /// # Errors
-    /// As [`EdgeBuilder::start`].
     pub async fn restart_with(
         &mut self,
         change: impl FnOnce(EdgeBuilder) -> EdgeBuilder,
@@ -360,31 +330,22 @@ impl Edge {
         Ok(())
     }
 
-    /// Returns the folder of D1, KV and the Cache API: wrangler's `--persist-to`.
+    /// The folder of D1, KV and the Cache API: wrangler's `--persist-to`.
     pub fn state(&self) -> PathBuf {
         self.folder.join("state")
     }
 
     /// Runs the scheduled handler once.
-    ///
-    /// # Panics
-    /// If the handler fails.
     pub async fn run_scheduled(&self) {
         self.schedule("/scheduled").await;
     }
 
     /// Runs the scheduled handler of the variant at `index` once.
-    ///
-    /// # Panics
-    /// If the handler fails.
     pub async fn run_scheduled_of(&self, index: usize) {
         self.schedule(&format!("/scheduled?variant={index}")).await;
     }
 
     /// Delivers these texts to the queue's consumer as one batch, immediately; returns the consumer's reply.
-    ///
-    /// # Panics
-    /// If the consumer can't be reached.
     pub async fn deliver(&self, texts: &[Value]) -> Value {
         let request = self.client.post(format!("{}/queue", self.control)).json(texts);
         request.send().await.expect("edge.mjs").json().await.expect("the queue's outcome")

@@ -13,19 +13,13 @@ use super::clock;
 /// The id of each account's own key.
 pub const OWN: &str = "0000000000000000";
 
-/// Returns this version of the account's own key (the account as 16 hexadecimal digits) under the ring's first secret.
-///
-/// # Panics
-/// If the account id isn't valid.
+/// This version of the account's own key (the account as 16 hexadecimal digits) under the ring's first secret.
 pub fn api_key(keys: &KeyRing, account: &str, version: u32) -> String {
     key(keys, (account, OWN), (u8::MAX, 0, version))
 }
 
-/// Returns the key of this account and id (16 hexadecimal digits each), with these rights, end (Unix seconds; 0: none)
+/// The key of this account and id (16 hexadecimal digits each), with these rights, end (Unix seconds; 0: none)
 /// and version, under the ring's first secret.
-///
-/// # Panics
-/// If one of the ids isn't valid.
 pub fn key(
     keys: &KeyRing,
     (account, id): (&str, &str),
@@ -55,9 +49,6 @@ pub fn key(
 const SANDBOX: u8 = 1 << 6;
 
 /// Changes one character of the key's MAC, and corrects the checksum.
-///
-/// # Panics
-/// If `api_key` isn't a key.
 pub fn with_another_mac(api_key: &str) -> String {
     let (covered, _) = api_key.split_at(api_key.len() - 6);
     let (head, last) = covered.split_at(covered.len() - 1);
@@ -73,7 +64,7 @@ fn base62(value: u128, width: usize) -> String {
     format!("{digits:0>width$}")
 }
 
-/// Returns the claims of this account's session, issued now.
+/// The claims of this account's session, issued now.
 pub fn session_claims(account: &str, session: &str) -> Value {
     let now = clock::now();
     json!({
@@ -82,10 +73,7 @@ pub fn session_claims(account: &str, session: &str) -> Value {
     })
 }
 
-/// Returns the session named in a genuine token.
-///
-/// # Panics
-/// If `token` isn't a token.
+/// The session named in a genuine token.
 #[must_use]
 pub fn session_of(token: &str) -> String {
     let claims = token.split('.').nth(1).expect("claims");
@@ -94,18 +82,12 @@ pub fn session_of(token: &str) -> String {
     claims.get("jti").and_then(Value::as_str).expect("a session").to_owned()
 }
 
-/// Returns a session token with these claims, signed with the ring's first secret.
-///
-/// # Panics
-/// Never: a JSON value serialises.
+/// A session token with these claims, signed with the ring's first secret.
 pub fn session(keys: &KeyRing, claims: &Value) -> String {
     jwt::sign(keys, claims).expect("claims")
 }
 
 /// Replaces the algorithm in the token's header, and its signature.
-///
-/// # Panics
-/// If `token` isn't a token.
 pub fn with_algorithm(token: &str, algorithm: &str, signature: &str) -> String {
     let mut parts = token.split('.');
     let header = URL_SAFE_NO_PAD.decode(parts.next().expect("a header")).expect("base64url");

@@ -24,14 +24,14 @@ pub struct Mail {
 }
 
 impl Mail {
-    /// Returns the first link in the text.
+    /// The first link in the text.
     pub fn link(&self) -> Option<&str> {
         self.text
             .split_whitespace()
             .find(|word| word.starts_with("https://") || word.starts_with("http://"))
     }
 
-    /// Returns the token in the link `{PORTAL_URL}/verify?token=…` or `/reset?token=…`.
+    /// The token in the link `{PORTAL_URL}/verify?token=…` or `/reset?token=…`.
     pub fn token(&self) -> Option<&str> {
         self.link()?.split_once("?token=").map(|(_, token)| token)
     }
@@ -49,7 +49,7 @@ impl Mailbox {
         Self { log: log.to_owned() }
     }
 
-    /// Returns all emails so far, in the order sent.
+    /// All emails so far, in the order sent.
     pub fn mails(&self) -> Vec<Mail> {
         self.read(|_| true)
     }
@@ -59,28 +59,22 @@ impl Mailbox {
         parse(&String::from_utf8_lossy(&log), is_wanted, |path| fs::read_to_string(path).ok())
     }
 
-    /// Returns the length of the log: an unchanged length means no new emails.
+    /// The length of the log: an unchanged length means no new emails.
     pub fn log_bytes(&self) -> u64 {
         fs::metadata(&self.log).map_or(0, |data| data.len())
     }
 
-    /// Returns all emails to this address so far, in the order sent.
+    /// All emails to this address so far, in the order sent.
     pub fn mails_to(&self, to: &str) -> Vec<Mail> {
         self.read(|recipient| recipient == to)
     }
 
     /// Waits for the first email to this address.
-    ///
-    /// # Errors
-    /// If none arrives within ten seconds.
     pub async fn wait_for_mail(&self, to: &str) -> Result<Mail> {
         self.wait_for_nth_mail(to, 1).await
     }
 
     /// Waits for the `nth` email to this address with this subject, counted from 1.
-    ///
-    /// # Errors
-    /// If the email doesn't arrive within ten seconds.
     pub async fn wait_for_titled(&self, to: &str, subject: &str, nth: usize) -> Result<Mail> {
         let deadline = Instant::now() + WAIT_MAX;
         loop {
@@ -96,9 +90,6 @@ impl Mailbox {
     }
 
     /// Waits for the `nth` email to this address, counted from 1.
-    ///
-    /// # Errors
-    /// If the email doesn't arrive within ten seconds.
     pub async fn wait_for_nth_mail(&self, to: &str, nth: usize) -> Result<Mail> {
         let deadline = Instant::now() + WAIT_MAX;
         loop {

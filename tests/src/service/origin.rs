@@ -27,10 +27,7 @@ const START: Duration = Duration::from_secs(30);
 /// Time between SIGTERM and SIGKILL: origin finishes requests in flight, within its budget of 10 s.
 const GRACE: Duration = Duration::from_secs(12);
 
-/// Returns the path of the origin binary: `RCPT_ORIGIN_BIN`, or a fresh build.
-///
-/// # Errors
-/// If origin doesn't build.
+/// The path of the origin binary: `RCPT_ORIGIN_BIN`, or a fresh build.
 pub fn binary() -> Result<PathBuf> {
     static BINARY: Once<PathBuf> = Once::new();
     once(&BINARY, build)
@@ -83,10 +80,7 @@ impl OriginBuilder {
         self
     }
 
-    /// Returns the command line, for tests of the start itself.
-    ///
-    /// # Errors
-    /// If the binary doesn't build.
+    /// The command line, for tests of the start itself.
     pub fn command(&self) -> Result<Command> {
         let mut command = Command::new(binary()?);
         // Variables of the developer's shell aren't part of the test.
@@ -100,18 +94,12 @@ impl OriginBuilder {
     }
 
     /// Starts origin and waits until it answers.
-    ///
-    /// # Errors
-    /// If origin ends, or doesn't answer in time; the error shows its log.
     pub async fn start(self) -> Result<Origin> {
         let folder = folder::scratch("origin")?;
         self.start_in(&folder).await
     }
 
     /// Starts origin with its log in `folder`, and waits until it listens.
-    ///
-    /// # Errors
-    /// As [`OriginBuilder::start`].
     pub async fn start_in(self, folder: &Path) -> Result<Origin> {
         let keys = KeyRing::parse(&self.ticket_secrets)?;
         let command = self.command()?;
@@ -129,11 +117,8 @@ impl OriginBuilder {
     }
 }
 
-/// Returns a nameserver that answers for the root, without which an origin doesn't work, and fails for every other name: a
+/// A nameserver that answers for the root, without which an origin doesn't work, and fails for every other name: a
 /// test that needs DNS sets its own nameserver.
-///
-/// # Panics
-/// If no port is free.
 pub fn root_nameserver() -> SocketAddr {
     static ADDRESS: OnceLock<SocketAddr> = OnceLock::new();
     *ADDRESS.get_or_init(|| {
@@ -159,7 +144,7 @@ pub fn root_nameserver() -> SocketAddr {
     })
 }
 
-/// Returns a verdict's status, reason and stage, and the codes of the mail server's reply.
+/// A verdict's status, reason and stage, and the codes of the mail server's reply.
 pub fn gist(verdict: &Verdict) -> (Status, Reason, Stage, Option<u16>, Option<&str>) {
     let Verdict { status, reason, stage, smtp_code, enhanced_code, .. } = verdict;
     (*status, *reason, *stage, *smtp_code, enhanced_code.as_deref())
@@ -177,19 +162,13 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Returns a builder that may connect to loopback addresses, and has no routes, and no nameserver for names.
-    ///
-    /// # Panics
-    /// If there is no `/dev/urandom`.
+    /// A builder that may connect to loopback addresses, and has no routes, and no nameserver for names.
     pub fn builder() -> OriginBuilder {
         Self::system_dns().env("RCPT_NAMESERVERS", root_nameserver().to_string())
     }
 
-    /// Returns a builder that uses the machine's first nameserver. Without a network, [`root_nameserver`] lets it answer
+    /// A builder that uses the machine's first nameserver. Without a network, [`root_nameserver`] lets it answer
     /// for the sandbox.
-    ///
-    /// # Panics
-    /// If there is no `/dev/urandom`.
     pub fn system_dns() -> OriginBuilder {
         let environment = [
             ("RCPT_HELO_NAME", "probe.rcpt-tests.net"),
@@ -209,10 +188,7 @@ impl Origin {
         builder.env("RCPT_NAMESERVERS", all.join(","))
     }
 
-    /// Returns the verdict about an address.
-    ///
-    /// # Errors
-    /// If the answer isn't 200 with a verdict.
+    /// The verdict about an address.
     pub async fn try_probe(&self, address: &str) -> Result<Verdict> {
         let body = json!({ "address": address }).to_string();
         let response = self.post(&body, &self.ticket(&body)).await?;
@@ -223,10 +199,7 @@ impl Origin {
         serde_json::from_str(&text).with_context(|| format!("not a verdict: {text}"))
     }
 
-    /// Returns the verdict about an address.
-    ///
-    /// # Panics
-    /// If the answer isn't 200 with a verdict.
+    /// The verdict about an address.
     pub async fn probe(&self, address: &str) -> Verdict {
         match self.try_probe(address).await {
             Ok(verdict) => verdict,
@@ -235,35 +208,26 @@ impl Origin {
     }
 
     /// Issues a ticket for this body, as the edge would.
-    ///
-    /// # Panics
-    /// Never: the claims can be serialised.
     pub fn ticket(&self, body: &str) -> String {
         Ticket::issue(&self.keys, "harness", body.as_bytes(), clock::now()).expect("a ticket")
     }
 
-    /// Returns the keys that sign tickets, for tests that forge them.
+    /// The keys that sign tickets, for tests that forge them.
     pub fn keys(&self) -> &KeyRing {
         &self.keys
     }
 
     /// Sends `POST /v1/probe` with this body and bearer token.
-    ///
-    /// # Errors
-    /// If the connection fails.
     pub async fn post(&self, body: &str, ticket: &str) -> reqwest::Result<Response> {
         self.post_to("/v1/probe", body, ticket).await
     }
 
     /// Sends `POST path` with this body and bearer token.
-    ///
-    /// # Errors
-    /// If the connection fails.
     pub async fn post_to(&self, path: &str, body: &str, ticket: &str) -> reqwest::Result<Response> {
         self.request(path, body, ticket).send().await
     }
 
-    /// Returns a POST request with this body and ticket, to change before it is sent.
+    /// A POST request with this body and ticket, to change before it is sent.
     pub fn request(&self, path: &str, body: &str, ticket: &str) -> RequestBuilder {
         self.client
             .post(format!("{}{path}", self.url))
@@ -273,14 +237,11 @@ impl Origin {
     }
 
     /// Sends `GET path`.
-    ///
-    /// # Errors
-    /// If the connection fails.
     pub async fn get(&self, path: &str) -> reqwest::Result<Response> {
         self.client.get(format!("{}{path}", self.url)).send().await
     }
 
-    /// Returns origin's process id; `None` if there is no such process.
+    /// Origin's process id; `None` if there is no such process.
     pub fn pid(&self) -> Option<u32> {
         self.process.member("origin")
     }
@@ -291,9 +252,6 @@ impl Origin {
     }
 
     /// Kills origin, and starts it with the same settings on the same port.
-    ///
-    /// # Errors
-    /// As [`OriginBuilder::start`].
     pub async fn restart(&mut self) -> Result<()> {
         self.kill();
         *self = self.builder.clone().start().await?;

@@ -18,26 +18,17 @@ pub const EDGE: [&str; 6] = [
 /// The secret of the operator `dev`.
 pub const ADMIN: &str = "ADMIN_SECRET_DEV";
 
-/// Returns a key ring with one new 256-bit secret, as `kid:secret`.
-///
-/// # Errors
-/// If `/dev/urandom` can't be read.
+/// A key ring with one new 256-bit secret, as `kid:secret`.
 pub fn key_ring() -> Result<String> {
     Ok(format!("dev1:{}", value()?))
 }
 
-/// Returns a new 256-bit secret in base64url.
-///
-/// # Errors
-/// If `/dev/urandom` can't be read.
+/// A new 256-bit secret in base64url.
 pub fn value() -> Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(random::<32>()?))
 }
 
-/// Returns a new password that satisfies all password rules.
-///
-/// # Errors
-/// If `/dev/urandom` can't be read.
+/// A new password that satisfies all password rules.
 pub fn password() -> Result<String> {
     Ok(format!("dev-{}", URL_SAFE_NO_PAD.encode(random::<18>()?)))
 }

@@ -73,7 +73,7 @@ impl Edge {
         self.shim(&json!({ "park": statements })).await;
     }
 
-    /// Returns the round trips that wait, in the order in which they came.
+    /// The round trips that wait, in the order in which they came.
     pub async fn parked(&self) -> Vec<Parked> {
         let counts = self.shim(&json!({})).await;
         serde_json::from_value(counts["parked"].clone()).expect("the parked trips")
@@ -100,28 +100,25 @@ impl Edge {
         ["0", "1", "2"].map(|number| trips[number].as_u64().unwrap_or_default())
     }
 
-    /// Returns the number of queries for a database's own number since the counts were last reset.
+    /// The number of queries for a database's own number since the counts were last reset.
     pub async fn identifications(&self) -> u64 {
         let counts = self.shim(&json!({})).await;
         counts["d1_identifications"].as_u64().unwrap_or_default()
     }
 
-    /// Returns the emails handed over since the counts were last reset: `to`, `subject` and `headers` of each.
+    /// The emails handed over since the counts were last reset: `to`, `subject` and `headers` of each.
     pub async fn mails(&self) -> Vec<Value> {
         let counts = self.shim(&json!({ "quiet": true })).await;
         counts["mails"].as_array().expect("the mails").clone()
     }
 
-    /// Returns the URLs that the cache was asked to store since the counts were last reset.
+    /// The URLs that the cache was asked to store since the counts were last reset.
     pub async fn cache_urls(&self) -> Vec<Value> {
         let counts = self.shim(&json!({})).await;
         counts["cache_urls"].as_array().expect("the URLs").clone()
     }
 
-    /// Returns the messages put into the queue since the counts were last reset.
-    ///
-    /// # Panics
-    /// If the Worker was started without its shim.
+    /// The messages put into the queue since the counts were last reset.
     pub async fn queue_messages(&self) -> Vec<Value> {
         let counts = self.shim(&json!({})).await;
         counts["messages"].as_array().expect("the messages").clone()

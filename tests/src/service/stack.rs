@@ -71,9 +71,6 @@ impl StackBuilder {
     }
 
     /// Starts everything; routes given with `RCPT_ROUTES` come before the sandbox's.
-    ///
-    /// # Errors
-    /// If a component doesn't start; the error shows its log.
     pub async fn try_start(self) -> Result<Stack> {
         let sandbox = Sandbox::start()?;
         let tickets = secret::key_ring()?;
@@ -86,24 +83,18 @@ impl StackBuilder {
     }
 
     /// Starts all components and waits until they answer.
-    ///
-    /// # Panics
-    /// If a component doesn't start; the message shows its log.
     pub async fn start(self) -> Stack {
         self.try_start().await.unwrap_or_else(|error| panic!("{error:#}"))
     }
 }
 
 impl Stack {
-    /// Returns settings with fresh secrets, empty storage, no rate limits and the sandbox's addresses.
+    /// Settings with fresh secrets, empty storage, no rate limits and the sandbox's addresses.
     pub fn builder() -> StackBuilder {
         StackBuilder { origin: Origin::builder(), edge: Edge::builder(), more_origins: Vec::new() }
     }
 
     /// Starts all components with the default settings.
-    ///
-    /// # Panics
-    /// If a component doesn't start; the message shows its log.
     pub async fn start() -> Self {
         Self::builder().start().await
     }

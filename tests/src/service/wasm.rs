@@ -13,10 +13,7 @@ use super::Edge;
 /// Bytes read from the end of the log, more than its longest line.
 const TAIL_BYTES: u64 = 64 * 1024;
 
-/// Returns the bytes of the Worker's linear memory according to its last log line.
-///
-/// # Errors
-/// If the Worker has logged nothing yet.
+/// The bytes of the Worker's linear memory according to its last log line.
 pub fn wasm_bytes(edge: &Edge) -> Result<u64> {
     let mut log = File::open(edge.process.log_path())?;
     let length = log.metadata()?.len();

@@ -27,9 +27,6 @@ pub struct Workerd {
 
 impl Workerd {
     /// Starts an edge with these settings (`edge.mjs`), except `log` and `temporary`, which are in `folder`.
-    ///
-    /// # Errors
-    /// If the edge ends, or isn't ready in time; the error shows its log.
     pub(super) async fn start(mut settings: Value, folder: &Path) -> Result<Self> {
         let log = Log::new("edge", folder);
         let temporary = folder.join("tmp");
@@ -47,22 +44,22 @@ impl Workerd {
         Ok(Self { pid, started: stat.started, log })
     }
 
-    /// Returns workerd's process id.
+    /// Workerd's process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Returns the log so far, which names the emails that the Worker has sent.
+    /// The log so far, which names the emails that the Worker has sent.
     pub fn log(&self) -> String {
         self.log.text()
     }
 
-    /// Returns the path of the log.
+    /// The path of the log.
     pub fn log_path(&self) -> &Path {
         self.log.path()
     }
 
-    /// Returns the last lines of the log, for an error message.
+    /// The last lines of the log, for an error message.
     pub fn last_lines(&self) -> String {
         self.log.to_string()
     }
@@ -98,7 +95,7 @@ impl Drop for Workerd {
     }
 }
 
-/// Returns the process of `host.mjs`, which ends with this process, and the URL that accepts settings.
+/// The process of `host.mjs`, which ends with this process, and the URL that accepts settings.
 async fn host() -> Result<&'static (Process, String)> {
     static HOST: OnceCell<(Process, String)> = OnceCell::const_new();
     HOST.get_or_try_init(start_host).await
@@ -112,7 +109,7 @@ async fn start_host() -> Result<(Process, String)> {
     Ok((process, url))
 }
 
-/// Returns the command for a program beside this file. The program runs in the repository, where Node finds
+/// The command for a program beside this file. The program runs in the repository, where Node finds
 /// node_modules.
 pub(super) fn node(program: &str) -> Command {
     let mut command = Command::new("node");

@@ -129,7 +129,7 @@ const ALL_RIGHTS: [&str; 7] =
 pub(super) const NOBODY: usize = 0;
 pub(super) const FIRST_KEY: usize = 3;
 
-/// Returns a body with every member that an operation may accept.
+/// A body with every member that an operation may accept.
 pub(super) fn body(path: &str, account: &Account) -> Value {
     // The guard's settings refuse unknown members.
     if path == "/v1/guard" {
@@ -164,7 +164,7 @@ async fn with_password(edge: &Edge, password: &str) -> Account {
     Account::from_credentials(&anonymous, password, &reply)
 }
 
-/// Returns a key and a session that are valid except for the account's state.
+/// A key and a session that are valid except for the account's state.
 async fn credentials(edge: &Edge, email: &str) -> (Proof, Proof) {
     let id = edge.id(email).await;
     let session_id = format!("{:0>32}", &id[..16.min(id.len())]);

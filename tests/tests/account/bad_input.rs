@@ -49,7 +49,7 @@ impl Operation {
     }
 }
 
-/// Returns wrong texts of the right type: each is out of bounds, or `right` with a change that isn't allowed.
+/// Wrong texts of the right type: each is out of bounds, or `right` with a change that isn't allowed.
 fn wrong_texts(kind: Kind, right: &str) -> Vec<String> {
     let spoilt = [
         format!(" {right}"),

@@ -27,14 +27,14 @@ const CHECKS: Duration = Duration::from_millis(50);
 /// Rounds with each kind of abuse, and with junk keys. The rounds' medians are compared.
 const ROUNDS: usize = 3;
 
-/// Returns the time between two requests of the abuser.
+/// The time between two requests of the abuser.
 fn pause() -> Duration {
     let per_second = env::var("ABUSE_PER_SECOND");
     Duration::from_secs(1)
         / per_second.map_or(500, |value| value.parse().expect("ABUSE_PER_SECOND"))
 }
 
-/// Returns the maximum number of the abuser's concurrent requests: more would overload a busy machine.
+/// The maximum number of the abuser's concurrent requests: more would overload a busy machine.
 fn at_once() -> usize {
     proof::count(8, 200)
 }
@@ -68,7 +68,7 @@ impl World {
         Self { edge, _origin: origin, other }
     }
 
-    /// Returns requests from one network or, with `is_site`, each from another network of one site.
+    /// Requests from one network or, with `is_site`, each from another network of one site.
     fn anonymous(
         &self,
         path: &'static str,

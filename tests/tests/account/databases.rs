@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const HOMES: &str = "EU:1 NA:2 *:0";
 const CONTINENTS: [&str; 3] = ["AF", "EU", "NA"];
 
-/// Returns a fault of every round trip to this database; `None` means all databases.
+/// A fault of every round trip to this database; `None` means all databases.
 fn down(database: Option<u8>) -> Fault {
     Fault { part: "d1", database, times: 1_000_000, error: "away", ..Fault::default() }
 }
@@ -39,7 +39,7 @@ async fn account_from(edge: &Edge, continent: &str) -> Account {
 
 const CONFIRMATION: &str = "Confirm your email address";
 
-/// Returns the number of emails with a confirmation link that an address has received.
+/// The number of emails with a confirmation link that an address has received.
 fn confirmations(edge: &Edge, email: &str) -> usize {
     edge.mailbox().mails_to(email).iter().filter(|mail| mail.subject == CONFIRMATION).count()
 }
@@ -51,7 +51,7 @@ async fn confirmed(edge: &Edge, email: &str, nth: usize) -> Account {
     Account::from_credentials(&edge.anonymous(), PASSWORD, &reply)
 }
 
-/// Returns the ids of the confirmed accounts of an address, and the id in the directory.
+/// The ids of the confirmed accounts of an address, and the id in the directory.
 async fn ids(edge: &Edge, email: &str) -> (Vec<Value>, Vec<Value>) {
     let accounts = "SELECT id FROM accounts WHERE email = ? AND state = 'confirmed'";
     let accounts = edge.sql(accounts, &[email.into()]).await;

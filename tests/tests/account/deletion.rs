@@ -13,7 +13,7 @@ async fn edge() -> &'static Edge {
     EDGE.get_or_init(async || edge.start().await.unwrap()).await
 }
 
-/// Returns the names of the tables that hold any of these texts.
+/// The names of the tables that hold any of these texts.
 async fn tables_with(texts: &[String]) -> Vec<String> {
     let dump = edge().await.dump(&[]).await;
     let holds = |rows: &Value| texts.iter().any(|text| rows.to_string().contains(text.as_str()));
@@ -197,7 +197,7 @@ async fn fill(edge: &Edge, id: &str, keys: u64) {
     }
 }
 
-/// Returns the number of rows left of an account.
+/// The number of rows left of an account.
 async fn rows_left(edge: &Edge, id: &str) -> u64 {
     let mut rows_at_first = 0;
     for table in

@@ -13,7 +13,7 @@ use crate::edge;
 
 const WRONG: &str = "copper-meadow-58-lattice";
 
-/// Returns an address without an account, and an address with an account in each state.
+/// An address without an account, and an address with an account in each state.
 async fn addresses() -> Vec<(&'static str, String)> {
     let edge = edge().await;
     let (unconfirmed, _) = edge.registered().await;
@@ -31,13 +31,13 @@ async fn addresses() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Returns the number of emails with this subject; other emails may still be arriving.
+/// The number of emails with this subject; other emails may still be arriving.
 fn titled(edge: &Edge, email: &str, subject: &str) -> usize {
     let mails = edge.mailbox().mails_to(email);
     mails.iter().filter(|mail| mail.subject == subject).count()
 }
 
-/// Returns everything in a response that could differ, without the address itself.
+/// Everything in a response that could differ, without the address itself.
 fn shown(reply: &Reply, email: &str) -> (u16, BTreeMap<String, String>, String) {
     let own = ["x-request-id", "date", "content-length"];
     let headers = reply.headers.iter().map(|(name, value)| (name.to_string(), value));

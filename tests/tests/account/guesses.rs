@@ -177,7 +177,7 @@ impl<'e> History<'e> {
         }
     }
 
-    /// Returns the number of evaluated attempts; the rest had to wait, and no attempt succeeded.
+    /// The number of evaluated attempts; the rest had to wait, and no attempt succeeded.
     fn evaluated(&self, replies: &[Reply], code: &str) -> usize {
         let of = |wanted: &str| replies.iter().filter(|reply| reply.body["code"] == wanted).count();
         // Only the correct password reveals that an account is deactivated.

@@ -111,7 +111,7 @@ async fn a_table_that_fails_holds_up_no_other_and_many_rows_go_in_one_run() {
     assert_eq!((edge.count("registrations").await, edge.count("accounts").await), (0, 1));
 }
 
-/// Returns the durations of `count` consecutive calls of the owner.
+/// The durations of `count` consecutive calls of the owner.
 async fn calls(account: &Account, count: usize) -> Vec<Duration> {
     let mut times = Vec::new();
     for _ in 0..count {

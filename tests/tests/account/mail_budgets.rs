@@ -172,7 +172,7 @@ async fn a_member_s_first_link_of_the_day_is_sent_though_the_budget_is_used_up()
     assert_eq!((titled(&edge, &ann.email, RESET), titled(&edge, &carol.email, RESET)), (1, 0));
 }
 
-/// Returns everything in a response that a stranger sees, except the seconds to wait.
+/// Everything in a response that a stranger sees, except the seconds to wait.
 fn shown(reply: &Reply, email: &str) -> (u16, String) {
     let body = reply.body.to_string().replace(email, "(address)");
     (reply.status, body.chars().filter(|letter| !letter.is_ascii_digit()).collect())

@@ -16,7 +16,7 @@ const MX: &str =
     r#"{"Status":0,"Answer":[{"name":"a.example","type":15,"TTL":9,"data":"10 mx.a.example."}]}"#;
 const NO_MX: &str = r#"{"Status":0}"#;
 
-/// Returns a resolver whose answer depends on the name; unknown names have an MX record.
+/// A resolver whose answer depends on the name; unknown names have an MX record.
 fn resolver() -> FakeDns {
     FakeDns::start(|target| {
         let name = target.split(['=', '&']).nth(1).unwrap_or_default();

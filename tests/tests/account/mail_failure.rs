@@ -13,7 +13,7 @@ fn assert_unavailable(reply: &Reply, what: &str) {
     assert_eq!(reply.header("retry-after"), "10", "{what}");
 }
 
-/// Returns all rows except the counts of attempts, and the number that a database gets on first use.
+/// All rows except the counts of attempts, and the number that a database gets on first use.
 async fn state(edge: &Edge) -> Vec<(String, Value)> {
     edge.dump(&["throttles", "this_database"]).await
 }

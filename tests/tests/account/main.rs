@@ -65,7 +65,7 @@ mod walk;
 use rcpt_tests::Edge;
 use tokio::sync::OnceCell;
 
-/// Returns the edge shared by most of these tests; each test creates its own accounts.
+/// The edge shared by most of these tests; each test creates its own accounts.
 async fn edge() -> &'static Edge {
     static EDGE: OnceCell<Edge> = OnceCell::const_new();
     EDGE.get_or_init(async || Edge::builder().start().await.unwrap()).await

@@ -12,13 +12,13 @@ async fn stop_emails(anonymous: &Anonymous, token: &str) -> Reply {
     anonymous.post("/auth/stop-emails", &json!({ "token": token })).await
 }
 
-/// Returns the token in the link `{PORTAL_URL}/stop-emails?token=…` of an email.
+/// The token in the link `{PORTAL_URL}/stop-emails?token=…` of an email.
 fn opt_out_token(text: &str) -> &str {
     let link = text.split_whitespace().find(|word| word.contains("/stop-emails?token="));
     link.and_then(|link| link.split_once('=')).expect("a way to opt out").1
 }
 
-/// Returns the subjects of emails to `to`, once none is being sent.
+/// The subjects of emails to `to`, once none is being sent.
 async fn subjects(edge: &Edge, to: &str) -> Vec<String> {
     let mails = edge.mails().await;
     edge.counts().await;

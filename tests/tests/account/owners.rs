@@ -135,7 +135,7 @@ impl Owned {
     }
 }
 
-/// Returns everything by which a stranger could distinguish two addresses. Digits are removed,
+/// Everything by which a stranger could distinguish two addresses. Digits are removed,
 /// because times differ.
 fn view_of(reply: &Reply, email: &str) -> (u16, BTreeMap<String, String>, String) {
     let without_digits = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");

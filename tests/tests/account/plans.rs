@@ -71,7 +71,7 @@ impl Shop {
     }
 }
 
-/// Returns the time `seconds` from now, in the calls' format.
+/// The time `seconds` from now, in the calls' format.
 fn from_now(seconds: i64) -> String {
     let now = chrono::DateTime::from_timestamp(i64::try_from(clock::now()).unwrap() + seconds, 0);
     now.unwrap().to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
@@ -268,7 +268,7 @@ async fn without_operator_secrets_there_is_no_such_path() {
     assert_eq!(plan.parts(), (200, &expected));
 }
 
-/// Returns Stripe's events in the order of a purchase, with times moved to the present.
+/// Stripe's events in the order of a purchase, with times moved to the present.
 fn stripe_events(reference: &str) -> Vec<Value> {
     let text = include_str!("../../../docs/examples/stripe-events.json");
     let mut events: Vec<Value> = serde_json::from_str(text).unwrap();

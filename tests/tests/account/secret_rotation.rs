@@ -20,7 +20,7 @@ use tokio::time::interval;
 
 /// Time between two requests: 50 a second.
 const PACE: Duration = Duration::from_millis(20);
-/// Returns the number of requests per step: two seconds of load, and six in `make proof`.
+/// The number of requests per step: two seconds of load, and six in `make proof`.
 fn requests() -> usize {
     proof::count(100, 300)
 }
@@ -61,7 +61,7 @@ impl World {
         Self { edge: edge.start().await.unwrap(), origin, tickets, replaced }
     }
 
-    /// Returns a caller of a stage's Worker.
+    /// A caller of a stage's Worker.
     fn at(&self, stage: usize) -> Anonymous {
         let variant = |index: usize| Anonymous::new(&self.edge.variants[index]);
         stage.checked_sub(1).map_or_else(|| self.edge.anonymous(), variant)
@@ -114,7 +114,7 @@ impl World {
         }
     }
 
-    /// Returns the secret under which a value is stored after its next use.
+    /// The secret under which a value is stored after its next use.
     fn newest(&self, secret: &str) -> &'static str {
         if self.replaced.contains(&secret) { "new" } else { "old" }
     }

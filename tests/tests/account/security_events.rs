@@ -22,7 +22,7 @@ async fn events(account: &Account) -> Vec<Value> {
     reply.body["events"].as_array().unwrap().clone()
 }
 
-/// Returns the kind and count of each event.
+/// The kind and count of each event.
 fn kinds(events: &[Value]) -> Vec<(String, u64)> {
     let kind = |event: &Value| {
         (event["kind"].as_str().unwrap().to_owned(), event["count"].as_u64().unwrap())

@@ -94,7 +94,7 @@ async fn a_deactivated_account_is_403_after_the_right_password() {
 
 // --- bodies
 
-/// Returns the log lines of sign-ins with this outcome, once there are `count` of them.
+/// The log lines of sign-ins with this outcome, once there are `count` of them.
 async fn sign_ins(edge: &Edge, outcome: &str, count: usize) -> Vec<Value> {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {

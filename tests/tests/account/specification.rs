@@ -67,7 +67,7 @@ impl Client {
         status.clone()
     }
 
-    /// Returns the "Quota report".
+    /// The "Quota report".
     async fn quota(&self, auth: Auth<'_>) -> Value {
         let Response { status, body, .. } = self.call(Method::GET, "/me/quota", auth, None).await;
         assert_eq!(status, 200, "{body}");
@@ -107,12 +107,12 @@ const STATUSES: [&str; 7] = [
     "fatal_exception",
 ];
 
-/// Returns whether the response is a 4xx error of the form "`{detail: string}`".
+/// True if the response is a 4xx error of the form "`{detail: string}`".
 fn is_plain(reply: &Response) -> bool {
     reply.status.is_client_error() && reply.body["detail"].is_string()
 }
 
-/// Returns whether the error has the form "`{detail: {error: string}}`" ("email validation, statuses 400 and 401").
+/// True if the error has the form "`{detail: {error: string}}`" ("email validation, statuses 400 and 401").
 fn is_nested(reply: &Response, status: u16) -> bool {
     reply.status == status && reply.body["detail"]["error"].is_string()
 }

@@ -57,7 +57,7 @@ async fn play(edge: &Edge, email: &str, sequence: &[Call]) -> Vec<Shown> {
     all
 }
 
-/// Returns all sequences of `length` calls.
+/// All sequences of `length` calls.
 fn sequences(length: usize) -> Vec<Vec<Call>> {
     (0..length).fold(vec![Vec::new()], |shorter, _| {
         let longer =

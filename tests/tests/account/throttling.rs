@@ -30,7 +30,7 @@ fn sign_in(account: &Account, from: &str, password: &str, code: &str) -> Request
     request.header("cf-connecting-ip", from)
 }
 
-/// Returns the number of evaluated attempts; the rest are proper 429s.
+/// The number of evaluated attempts; the rest are proper 429s.
 fn evaluated(replies: &[Reply], code: &str) -> usize {
     let (evaluated, throttled): (Vec<_>, Vec<_>) =
         replies.iter().partition(|reply| [401, 403].contains(&reply.status));

@@ -99,7 +99,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Returns one of the owner's recovery codes that the thief has found, if any.
+    /// One of the owner's recovery codes that the thief has found, if any.
     fn code(&mut self) -> Option<String> {
         self.codes.pop()
     }
@@ -114,7 +114,7 @@ impl<'a> Story<'a> {
         rows[0]["email"].as_str().unwrap().to_owned()
     }
 
-    /// Returns the thief's request that creates or takes something, or `None` if that needs several requests.
+    /// The thief's request that creates or takes something, or `None` if that needs several requests.
     fn request(&mut self, step: Step) -> Option<RequestBuilder> {
         let proof = self.proof();
         let session = self.sessions.last()?.clone();
@@ -233,7 +233,7 @@ impl<'a> Story<'a> {
         Some(authenticator.code())
     }
 
-    /// Returns the owner's request for a recovery: a reset.
+    /// The owner's request for a recovery: a reset.
     async fn recovery(&self) -> RequestBuilder {
         let code = self.owners_code().await;
         let reset_mails = self.titled("Set a new password");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::edge;
 
-/// Returns the checks of the last 30 days, today's first.
+/// The checks of the last 30 days, today's first.
 async fn counts(account: &Account) -> Vec<i64> {
     let reply = account.get("/me/usage").await;
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -21,7 +21,7 @@ async fn check(account: &Account, times: usize) {
     }
 }
 
-/// Returns the number of stored days before the account's current one.
+/// The number of stored days before the account's current one.
 async fn days(account: &Account) -> Value {
     let columns = "json_array_length(days) + (previous_day > 0) AS stored";
     edge().await.row(&account.email, columns).await["stored"].clone()

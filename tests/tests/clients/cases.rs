@@ -75,7 +75,7 @@ fn nothing() -> Value {
     json!({})
 }
 
-/// Returns the cases with `{client}` replaced, so that no client gets another client's cached result.
+/// The cases with `{client}` replaced, so that no client gets another client's cached result.
 fn cases(client: &str) -> Vec<Case> {
     let text = include_str!("cases.json").replace("{client}", client);
     serde_json::from_str(&text).expect("cases")
@@ -106,7 +106,7 @@ impl Callers {
     }
 }
 
-/// Returns whether `actual` has every member of `expected`, at any depth. Lists must have the same length.
+/// True if `actual` has every member of `expected`, at any depth. Lists must have the same length.
 fn contains(actual: &Value, expected: &Value) -> bool {
     match expected {
         Value::Array(items) => {

@@ -43,7 +43,7 @@ fn respond(mut stream: TcpStream, status: &str, headers: &str, body: &str) {
     let _ = stream.write_all(format!("{head}\r\n{body}").as_bytes());
 }
 
-/// Returns the URL of a receiver that accepts every webhook.
+/// The URL of a receiver that accepts every webhook.
 pub fn receiver() -> String {
     service(|_, stream| answer(stream, "204 No Content", "", ""))
 }
@@ -107,7 +107,7 @@ fn quota_of(plan: &str) -> String {
     body.to_string()
 }
 
-/// Returns the services' URLs by behaviour.
+/// The services' URLs by behaviour.
 fn services() -> Value {
     // The stream stays open until the client closes it.
     let silent =

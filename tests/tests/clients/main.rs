@@ -12,7 +12,7 @@ mod scanning;
 use rcpt_tests::Stack;
 use tokio::sync::OnceCell;
 
-/// Returns the service shared by most of these tests.
+/// The service shared by most of these tests.
 async fn stack() -> &'static Stack {
     static STACK: OnceCell<Stack> = OnceCell::const_new();
     STACK.get_or_init(Stack::start).await

@@ -11,7 +11,7 @@ use rcpt_tests::process::folder;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-/// Returns the interpreter that has the tools and the Python client's dependencies.
+/// The interpreter that has the tools and the Python client's dependencies.
 fn tools_python() -> PathBuf {
     folder::tools().join("clients/bin/python")
 }
@@ -84,7 +84,7 @@ fn install() -> Installed {
     Installed { typescript, python, interpreter, project }
 }
 
-/// Returns the folder in which an interpreter finds packages.
+/// The folder in which an interpreter finds packages.
 fn modules_of(interpreter: &Path) -> PathBuf {
     let script = "import sysconfig; print(sysconfig.get_path('purelib'), end='')";
     let printed = output(interpreter, &["-c", script], Path::new("/"));
@@ -192,7 +192,7 @@ fn a_folder_without_its_generated_part_says_how_to_make_a_package() {
     says(&tools_python(), &["-c", "import rcpt_client"], &wheel.join("src"));
 }
 
-/// Returns the blocks of a README in this language.
+/// The blocks of a README in this language.
 pub fn examples(readme: &str, language: &str) -> Vec<String> {
     let start = format!("```{language}\n");
     let blocks = readme.split(&start).skip(1);

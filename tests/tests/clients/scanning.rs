@@ -14,7 +14,7 @@ use crate::{hostile, stack};
 /// Time limit of a step of a test.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// Returns the address of row `n`, and the expected text after it.
+/// The address of row `n`, and the expected text after it.
 fn row(n: usize) -> (String, &'static str) {
     match n % 8 {
         0 => (format!("accepts+{n}@sandbox.test"), "deliverable,accepted,,false,false,false,true"),

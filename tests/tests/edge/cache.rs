@@ -11,7 +11,7 @@ use rcpt_tests::{Account, Conduct, Edge, FakeOrigin};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-/// Returns an origin that answers with the status named in the local part.
+/// An origin that answers with the status named in the local part.
 fn origin() -> FakeOrigin {
     FakeOrigin::start(|address| {
         let local = address.split('@').next().unwrap_or_default();

@@ -4,7 +4,7 @@ use rcpt_tests::{Edge, FakeOrigin, people::send};
 use reqwest::{Method, header::HeaderMap};
 use serde_json::json;
 
-/// Returns the headers, without those that differ between responses.
+/// The headers, without those that differ between responses.
 fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
     let changing = ["x-request-id", "date"];
     let headers = headers.iter().filter(|(name, _)| !changing.contains(&name.as_str()));

@@ -55,7 +55,7 @@ fn sessions() -> KeyRing {
     ring(&SESSIONS)
 }
 
-/// Returns another secret with the same kid.
+/// Another secret with the same kid.
 fn stranger() -> KeyRing {
     ring(&secret::key_ring().unwrap())
 }

@@ -78,7 +78,7 @@ impl World {
     }
 }
 
-/// Returns the scripted servers' answer for a recipient.
+/// The scripted servers' answer for a recipient.
 fn answer(recipient: &str) -> Answer {
     let local_part = recipient.split_once('@').map_or(recipient, |(local_part, _)| local_part);
     match local_part {
@@ -112,7 +112,7 @@ async fn check(account: &Account, email: &str, details: &Value) -> Reply {
 /// Members of the expected `details` that differ from [`silence`].
 type ExpectedDetails = Value;
 
-/// Returns the values of the members when there is no evidence.
+/// The values of the members when there is no evidence.
 fn silence() -> Value {
     json!({
         "mx_host": null, "smtp_code": null, "enhanced_code": null, "smtp_text": null,
@@ -121,7 +121,7 @@ fn silence() -> Value {
     })
 }
 
-/// Returns the confidence and the verdict. Each server in these cases that accepts a mailbox refuses
+/// The confidence and the verdict. Each server in these cases that accepts a mailbox refuses
 /// a missing one, unless it accepts everything.
 fn assessed(status: &Value, reason: &Value) -> [Value; 2] {
     let [confidence, verdict] = match (status.as_str(), status.as_bool()) {
@@ -138,7 +138,7 @@ fn assessed(status: &Value, reason: &Value) -> [Value; 2] {
     [confidence, verdict].map(Value::from)
 }
 
-/// Returns the facts about the domain.
+/// The facts about the domain.
 fn facts_of(email: &str, reason: &Value) -> Value {
     let (_, name) = email.rsplit_once('@').expect("an address");
     let reason = reason.as_str().expect("a reason");
@@ -151,7 +151,7 @@ fn facts_of(email: &str, reason: &Value) -> Value {
     json!({ "name": name, "accepts_mail": accepts_mail })
 }
 
-/// Returns the details of a reply to RCPT from a server found by a route.
+/// The details of a reply to RCPT from a server found by a route.
 fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> ExpectedDetails {
     json!({
         "reason": reason, "mx_host": "127.0.0.1", "smtp_code": code,
@@ -159,12 +159,12 @@ fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> ExpectedDetai
     })
 }
 
-/// Returns the details of a reply to RCPT from a server whose catch-all state is known.
+/// The details of a reply to RCPT from a server whose catch-all state is known.
 fn spoken(reason: &str, code: u16, enhanced: &str, text: &str, catch_all: &str) -> ExpectedDetails {
     with(replied(reason, code, enhanced, text), "catch_all", json!(catch_all))
 }
 
-/// Returns the details of a check without a reply.
+/// The details of a check without a reply.
 fn unanswered(reason: &str, mx_host: Option<&str>) -> ExpectedDetails {
     json!({ "reason": reason, "mx_host": mx_host })
 }
@@ -174,7 +174,7 @@ fn with(mut expected_details: ExpectedDetails, member: &str, value: Value) -> Ex
     expected_details
 }
 
-/// Returns the details of a refusal without an enhanced code.
+/// The details of a refusal without an enhanced code.
 fn unenhanced(reason: &str, code: u16, text: &str) -> ExpectedDetails {
     with(replied(reason, code, "", text), "enhanced_code", Value::Null)
 }
@@ -184,7 +184,7 @@ fn at_yahoo() -> ExpectedDetails {
     with(with(evidence, "mx_host", json!("mta5.am0.yahoodns.net")), "operator", json!("yahoo"))
 }
 
-/// Returns address, status and expected details of each case.
+/// Address, status and expected details of each case.
 #[rustfmt::skip]
 fn cases() -> Vec<(&'static str, Value, ExpectedDetails)> {
     let (yes, no, local) = (json!(true), json!(false), Some("127.0.0.1"));

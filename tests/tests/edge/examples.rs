@@ -95,7 +95,7 @@ impl Recorder {
         reply
     }
 
-    /// Returns the record, with fixed values in place of those that differ between runs.
+    /// The record, with fixed values in place of those that differ between runs.
     fn finish(self) -> String {
         let recorded: Value = json!(self.recorded);
         serde_json::to_string_pretty(&self.fixed.apply(recorded)).unwrap() + "\n"

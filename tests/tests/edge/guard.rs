@@ -83,7 +83,7 @@ impl Hook {
     }
 }
 
-/// Returns the body that Supabase documents for *Before User Created*.
+/// The body that Supabase documents for *Before User Created*.
 fn supabase_call(email: &str) -> String {
     json!({
         "metadata": {
@@ -489,9 +489,6 @@ async fn a_flood_of_decisions_costs_the_database_next_to_nothing() {
 }
 
 /// Waits until this number of refusals is written. The first are written at once, the others within ten seconds.
-///
-/// # Panics
-/// If another number is written.
 async fn wait_for_refusals(account: &Account, expected: u64) {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {

@@ -17,7 +17,7 @@ struct World {
     _origin: FakeOrigin,
 }
 
-/// Returns the shared edge, whose origin fails for addresses at `broken.example`.
+/// The shared edge, whose origin fails for addresses at `broken.example`.
 async fn edge() -> &'static Edge {
     static WORLD: OnceCell<World> = OnceCell::const_new();
     let world = WORLD

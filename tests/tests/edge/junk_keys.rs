@@ -15,7 +15,7 @@ use rcpt_tests::{
 use reqwest::{Method, header::HeaderValue};
 use serde_json::json;
 
-/// Returns the `nth` invalid key; the last digit of `nth` selects one of ten kinds.
+/// The `nth` invalid key; the last digit of `nth` selects one of ten kinds.
 fn junk(nth: usize, genuine: &str, strangers: &KeyRing) -> Vec<u8> {
     let id = format!("{nth:016x}");
     let stranger = forgery::api_key(strangers, &id, 1);

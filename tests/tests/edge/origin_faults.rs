@@ -68,7 +68,7 @@ struct World {
     tickets: KeyRing,
 }
 
-/// Returns the edge, with an origin that has the faults above.
+/// The edge, with an origin that has the faults above.
 async fn world() -> &'static World {
     static WORLD: OnceCell<World> = OnceCell::const_new();
     WORLD

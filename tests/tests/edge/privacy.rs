@@ -168,7 +168,7 @@ async fn two_factor_and_passwords(stack: &Stack, account: Account, secrets: &mut
     }
 }
 
-/// Returns the secret in base32, in hexadecimal, and in both base64 alphabets.
+/// The secret in base32, in hexadecimal, and in both base64 alphabets.
 fn spellings(name: &str, authenticator: &Authenticator) -> Vec<(String, String)> {
     let bytes = base32(&authenticator.secret);
     let hexadecimal = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -220,7 +220,7 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the Worker's own log lines. The other lines are miniflare's, in place of Cloudflare: one with the path of
+/// The Worker's own log lines. The other lines are miniflare's, in place of Cloudflare: one with the path of
 /// each request, and the envelopes of unsent emails. The texts of the emails are files beside miniflare's state.
 fn lines_of_the_worker(log: &str) -> String {
     let envelope = ["From: ", "To: ", "Subject: ", "Text: ", "HTML: ", "[mf:"];

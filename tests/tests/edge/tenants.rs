@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// Returns the tickets of the checks of `address`, in order.
+/// The tickets of the checks of `address`, in order.
 fn tickets(edge: &Edge, origin: &FakeOrigin, address: &str) -> Vec<Ticket> {
     let keys = edge.key_ring("TICKET_SECRETS");
     let probes = origin.probes().into_iter().filter(|probe| probe.address == address);

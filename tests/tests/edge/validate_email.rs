@@ -17,7 +17,7 @@ use tokio::{sync::OnceCell, task::JoinSet};
 /// Maximum size of a request body in bytes.
 const LIMIT: usize = 16 * 1024;
 
-/// Returns the stack shared by the tests of this file, with its cache: each test uses its own accounts and addresses.
+/// The stack shared by the tests of this file, with its cache: each test uses its own accounts and addresses.
 /// Mail servers have four seconds instead of ten to reply, a second more than `slow@` takes.
 async fn stack() -> &'static Stack {
     static STACK: OnceCell<Stack> = OnceCell::const_new();

@@ -35,7 +35,7 @@ fn files(folder: &Path, place: &Place, paths: &mut BTreeMap<Place, String>) {
     }
 }
 
-/// Returns the paths that begin with `crate` or `super`, with lists expanded.
+/// The paths that begin with `crate` or `super`, with lists expanded.
 fn paths(source: &str, own: &Place) -> Vec<Place> {
     let mut matches = Vec::new();
     for (index, _) in source.match_indices("crate::") {
@@ -83,7 +83,7 @@ fn expand<'a>(text: &'a str, base: &Place, paths: &mut Vec<Place>) -> &'a str {
     }
 }
 
-/// Returns the dependencies between the entries of one folder. `a.rs` and the folder `a` are one entry: references
+/// The dependencies between the entries of one folder. `a.rs` and the folder `a` are one entry: references
 /// between them are ignored.
 fn arrows(files: &BTreeMap<Place, String>) -> BTreeMap<Place, BTreeSet<Place>> {
     let mut arrows: BTreeMap<Place, BTreeSet<Place>> = BTreeMap::new();
@@ -103,7 +103,7 @@ fn arrows(files: &BTreeMap<Place, String>) -> BTreeMap<Place, BTreeSet<Place>> {
     arrows
 }
 
-/// Returns an entry that imports itself through other entries; `None` if there is none.
+/// An entry that imports itself through other entries; `None` if there is none.
 fn circle(arrows: &BTreeMap<Place, BTreeSet<Place>>) -> Option<Place> {
     arrows.keys().find_map(|start| {
         let (mut open, mut seen) = (vec![start], BTreeSet::new());

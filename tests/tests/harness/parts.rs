@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, process::Command};
 
 use rcpt_tests::process::folder;
 
-/// Returns the words of a variable of the Makefile.
+/// The words of a variable of the Makefile.
 fn variable(name: &str) -> Vec<String> {
     let rule = format!("print: ; @echo $({name})");
     let mut make = Command::new("make");

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use rcpt_tests::process::folder;
 
-/// Returns the name of the type that a line defines.
+/// The name of the type that a line defines.
 fn defined(line: &str) -> Option<&str> {
     let is_indented = line.starts_with(' ');
     let line = line.trim_start();

@@ -114,7 +114,7 @@ async fn the_log_line_of_a_check_says_how_it_ended_and_what_it_cost() {
     assert_eq!((&line["outcome"], &line["d1_trips"]), (&json!("invalid_api_key"), &json!(0)));
 }
 
-/// Returns the log line of a request, which is written after the response.
+/// The log line of a request, which is written after the response.
 async fn line_of(edge: &Edge, request_id: &str) -> Value {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {

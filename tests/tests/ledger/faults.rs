@@ -28,7 +28,7 @@ async fn edge(origin: &FakeOrigin) -> Edge {
     Edge::builder().origins(&[&origin.url]).shimmed().start().await.unwrap()
 }
 
-/// Returns an account whose limits allow more than a hundred checks.
+/// An account whose limits allow more than a hundred checks.
 async fn customer(edge: &Edge) -> Account {
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'pro'").await;

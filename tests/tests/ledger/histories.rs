@@ -41,13 +41,13 @@ const ATTEMPTS: usize = 200;
 
 type History = dyn ValueTree<Value = Vec<Step>>;
 
-/// Returns the number in `LEDGER_STEPS`, if it is set.
+/// The number in `LEDGER_STEPS`, if it is set.
 fn steps_wanted() -> Option<usize> {
     let steps = env::var("LEDGER_STEPS").ok()?;
     Some(steps.parse().unwrap_or_else(|_| panic!("LEDGER_STEPS={steps}")))
 }
 
-/// Returns a history of up to `length` steps, which depends on the seed alone.
+/// A history of up to `length` steps, which depends on the seed alone.
 fn history(seed: u64, length: usize) -> Box<History> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -68,7 +68,7 @@ async fn fault(world: &World, steps: &[Step]) -> Option<String> {
     }
 }
 
-/// Returns the shortest failing part found of a failing history, and its error.
+/// The shortest failing part found of a failing history, and its error.
 async fn shortest(world: &World, mut history: Box<History>, first: String) -> (Vec<Step>, String) {
     let mut shortest = (history.current(), first);
     let mut can_go_on = history.simplify();
@@ -109,7 +109,7 @@ async fn assert_none_fails(world: &Arc<World>, seeds: Range<u64>) {
     }
 }
 
-/// Returns the number of databases with accounts.
+/// The number of databases with accounts.
 async fn inhabited(world: &World) -> usize {
     let lives = "SELECT DISTINCT substr(id, 1, 2) AS number FROM accounts";
     world.edge.sql(lives, &[]).await.len()

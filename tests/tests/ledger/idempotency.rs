@@ -27,7 +27,7 @@ struct World {
     origin: FakeOrigin,
 }
 
-/// Returns the shared edge, whose bindings can fail. One test at a time uses it, since a fault can affect any request.
+/// The shared edge, whose bindings can fail. One test at a time uses it, since a fault can affect any request.
 async fn world() -> (&'static World, MutexGuard<'static, ()>) {
     static WORLD: OnceCell<World> = OnceCell::const_new();
     static TURN: Mutex<()> = Mutex::const_new(());
@@ -47,7 +47,7 @@ impl World {
         row["daily_charged"].as_u64().unwrap()
     }
 
-    /// Returns the number of the account's stored `Idempotency-Key`s.
+    /// The number of the account's stored `Idempotency-Key`s.
     async fn stored_key_count(&self, account: &Account) -> usize {
         let id = self.edge.id(&account.email).await;
         let sql = "SELECT name FROM idempotency_keys WHERE account_id = ?";

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::world;
 
-/// Returns the age of the shown day in days; `None` if no day is shown.
+/// The age of the shown day in days; `None` if no day is shown.
 async fn days_ago(account: &Account) -> Option<u64> {
     let shown = account.get("/me").await.body["key_last_used"].take();
     if shown == Value::Null {

@@ -57,7 +57,7 @@ const UPSTREAM: &str =
 
 // --- Q1: never over, never under
 
-/// Returns a stack that accepts all concurrent requests of a test, and gives each check enough time, because speed
+/// A stack that accepts all concurrent requests of a test, and gives each check enough time, because speed
 /// isn't tested.
 ///
 /// One test at a time uses the stack, because so many concurrent checks keep two cores busy.
@@ -76,7 +76,7 @@ async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
 }
 
 /// Sends all checks concurrently, and asserts that exactly 100 get a 200 and all others the documented 429.
-/// Returns the hundred responses.
+/// The hundred responses.
 async fn assert_exactly_a_hundred(
     edge: &Edge,
     account: &Account,

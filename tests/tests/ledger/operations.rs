@@ -42,7 +42,7 @@ impl Operation {
         }
     }
 
-    /// Returns a request about `name`, whose first word determines the origin's behaviour.
+    /// A request about `name`, whose first word determines the origin's behaviour.
     fn body(self, name: &str) -> Value {
         let email = format!("{name}@{name}.operations.example");
         match self {
@@ -54,7 +54,7 @@ impl Operation {
         }
     }
 
-    /// Returns the address or domain that the origin is asked about.
+    /// The address or domain that the origin is asked about.
     fn question(self, name: &str) -> String {
         let body = self.body(name);
         let question = [&body["email"], &body["emails"][0], &body["domain"]];

@@ -48,7 +48,7 @@ impl Lines {
         Self { response, read: Vec::new(), answered: 0 }
     }
 
-    /// Returns the next answer; `None` after the closing line, whose counts must be correct.
+    /// The next answer; `None` after the closing line, whose counts must be correct.
     async fn next(&mut self) -> Option<BatchAnswer> {
         match self.line().await.expect("a closing line") {
             BatchLine::Answer(answer) => {
@@ -75,7 +75,7 @@ impl Lines {
         }
     }
 
-    /// Returns the remaining answers in the order of the addresses.
+    /// The remaining answers in the order of the addresses.
     async fn rest(mut self) -> Vec<BatchAnswer> {
         let mut answers = Vec::new();
         while let Some(answer) = self.next().await {
@@ -87,7 +87,7 @@ impl Lines {
     }
 }
 
-/// Returns the number of probes in progress, from `/metrics`.
+/// The number of probes in progress, from `/metrics`.
 async fn in_flight(origin: &Origin) -> usize {
     let metrics = origin.get("/metrics").await.unwrap().text().await.unwrap();
     let line = metrics.lines().find(|line| line.starts_with("rcpt_origin_probes_in_flight "));

@@ -122,13 +122,13 @@ impl World {
         WORLD.get_or_init(Self::start).await
     }
 
-    /// Returns the number of connections of a mail server.
+    /// The number of connections of a mail server.
     fn connections(&self, name: &str) -> usize {
         self.servers.get(name).expect("a known server").sessions().len()
     }
 }
 
-/// Returns the records of two domains. `ten` has ten hosts that are down, and a last host that is up. `thousand` has a
+/// The records of two domains. `ten` has ten hosts that are down, and a last host that is up. `thousand` has a
 /// thousand hosts, whose response of 50 KB doesn't fit into UDP; only the most preferred is up.
 fn many_mx() -> String {
     let ten = (1..=10).map(|n| format!("ten MX {n} h{n}.ten\nh{n}.ten A 127.0.0.95\n"));

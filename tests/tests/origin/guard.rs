@@ -183,7 +183,7 @@ fn rebinding_nameserver() -> SocketAddr {
     address
 }
 
-/// Returns the name, type and class at the start of `octets`.
+/// The name, type and class at the start of `octets`.
 fn question(octets: &[u8]) -> Option<&[u8]> {
     let name = octets.iter().position(|octet| *octet == 0)?;
     octets.get(..name + 5)

@@ -72,7 +72,7 @@ async fn each_gets_its_verdict_in_time() {
     probes.join_all().await;
 }
 
-/// Returns the bytes that concurrent probes of these kinds of servers add to origin's memory.
+/// The bytes that concurrent probes of these kinds of servers add to origin's memory.
 async fn added_by(kinds: &[Hostility]) -> u64 {
     let world = World::start(kinds).await;
     let pid = world.origin.pid().expect("a running origin");

@@ -20,7 +20,7 @@ async fn sendmail() -> &'static Sendmail {
     SENDMAIL.get_or_init(async || Sendmail::start().await.expect("Sendmail")).await
 }
 
-/// Returns an origin that connects from `source`.
+/// An origin that connects from `source`.
 async fn origin_at(source: &str) -> Origin {
     let origin = Origin::builder().routes(&sendmail().await.routes());
     origin.env("RCPT_SOURCE_ADDRESSES", source).start().await.expect("origin")

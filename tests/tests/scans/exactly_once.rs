@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::{assert_adds_up, ended, put, results, show, start, wait_for};
 
-/// Returns addresses of every kind that has an immediate final verdict, and their statuses.
+/// Addresses of every kind that has an immediate final verdict, and their statuses.
 fn mixed(count: usize) -> (Vec<String>, Vec<Value>) {
     let kinds: [(&str, &str, Value); 6] = [
         ("accepts+", "@sandbox.test", json!(true)),

@@ -19,7 +19,7 @@ fn list() -> Vec<String> {
     .into()
 }
 
-/// Returns each position with its verdict, and whether the verdict is final.
+/// Each position with its verdict, and whether the verdict is final.
 fn result_rows(page: &Value) -> Vec<(u64, &str, bool)> {
     let results = page["results"].as_array().unwrap().iter();
     let positions = results.map(|result| {

@@ -73,7 +73,7 @@ async fn ended(account: &Account, id: &str) -> Value {
     wait_for(account, id, |scan| !scan["completed_at"].is_null()).await
 }
 
-/// Returns all results of a scan, read in pages of `limit`.
+/// All results of a scan, read in pages of `limit`.
 async fn results(account: &Account, id: &str, limit: usize) -> Vec<Value> {
     let mut all = Vec::new();
     let mut after = String::new();

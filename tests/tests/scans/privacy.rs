@@ -15,7 +15,7 @@ use super::{ended, results, start};
 
 const MARKER: &str = "marker-zebra";
 
-/// Returns texts that would reveal an address: a word of it, and values computed from it without a
+/// Texts that would reveal an address: a word of it, and values computed from it without a
 /// secret, or with the secret of the cache or of scans.
 fn traces(address: &str, stack: &Stack) -> Vec<String> {
     let hash = Sha256::digest(address.as_bytes());

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{at, command, home, run};
 use crate::stand_in::{ReceivedRequest, StandIn};
 
-/// Returns the event of a request if it is signed with this secret.
+/// The event of a request if it is signed with this secret.
 fn verified_event(request: &ReceivedRequest, secret: &str) -> WebhookEvent {
     let header = |name: &str| request.header(name).unwrap();
     let headers = WebhookHeaders {
@@ -28,7 +28,7 @@ fn verified_event(request: &ReceivedRequest, secret: &str) -> WebhookEvent {
     verify_webhook(request.body.as_bytes(), &headers, &[secret], now).unwrap()
 }
 
-/// Returns the signing secret that the command has printed.
+/// The signing secret that the command has printed.
 fn secret_of(text: &str) -> &str {
     let start = text.find("whsec_").unwrap();
     text[start..].split_whitespace().next().unwrap()

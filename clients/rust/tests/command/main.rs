@@ -60,7 +60,7 @@ fn email(body: &str) -> String {
 
 const KEY: &str = "rcpt_live_secret";
 
-/// Returns the command `rcpt` for this service, with a key.
+/// The command `rcpt` for this service, with a key.
 fn at(home: &TempDir, url: &str, arguments: &[&str]) -> Command {
     let mut command = command(home);
     command.env("RCPT_API_KEY", KEY).env("RCPT_URL", url).args(arguments);
@@ -128,7 +128,7 @@ fn what_passes_is_tried_again_under_one_idempotency_key() {
     assert!(requests.iter().all(|request| request.line == "POST /v1/validate_email HTTP/1.1"));
 }
 
-/// Returns the output line for a response of [`verdict`].
+/// The output line for a response of [`verdict`].
 fn verdict_line(email: &str) -> String {
     line_of(&format!("\"input\":\"{email}\""), email)
 }

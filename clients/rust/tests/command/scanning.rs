@@ -16,7 +16,7 @@ use rcpt_client::{Client, idempotency_key};
 use super::{KEY, at, run};
 use world::{OURS, World, assert_right, list, ours, verdict_of};
 
-/// Returns a process's peak memory in bytes.
+/// A process's peak memory in bytes.
 fn peak(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -88,9 +88,6 @@ fn curve(
 }
 
 /// Measures the curve of the refused recipients an hour, at every operator and machine.
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn refused_per_hour(report: &mut Report, seed: u64) -> Result<()> {
     let bans: Measured = (
         "ban_hours",
@@ -111,9 +108,6 @@ pub fn refused_per_hour(report: &mut Report, seed: u64) -> Result<()> {
 }
 
 /// Measures the curve of the refused recipients in ten minutes at a machine of no known operator.
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn refused_lately(report: &mut Report, seed: u64) -> Result<()> {
     let bans: Measured = (
         "ban_hours",
@@ -145,9 +139,6 @@ pub fn refused_lately(report: &mut Report, seed: u64) -> Result<()> {
 }
 
 /// Measures the curve of the seconds between two sessions through a gate.
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn gate_interval(report: &mut Report, seed: u64) -> Result<()> {
     let connections: Measured =
         ("refusals_of_us", |it, _| it.refusals_of_us as f64, "refusals of us in a day");
@@ -178,9 +169,6 @@ pub fn gate_interval(report: &mut Report, seed: u64) -> Result<()> {
 
 /// Measures the curve of `batch_turn`: while both classes wait, one session in every `batch_turn` goes
 /// to a batch.
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn batch_turn(report: &mut Report, seed: u64) -> Result<()> {
     let waits: Measured = ("forms_p99", |it, _| fairness::p99(it), "seconds, p99 of forms");
     let hours: Measured = ("list_hours", list_hours, "hours");
@@ -209,9 +197,6 @@ pub fn batch_turn(report: &mut Report, seed: u64) -> Result<()> {
 
 /// Measures the curve of the warm-up: hours in which a new source address's rate of batches doubles. The address is new
 /// on the second day; one hour is almost no warm-up.
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn warm_up(report: &mut Report, seed: u64) -> Result<()> {
     let bans: Measured = (
         "ban_hours",

@@ -51,9 +51,6 @@ fn line(name: &'static str, outcome: &Outcome) -> Line {
 }
 
 /// Measures W3.
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     // Equal lists at the same time, so that all owners have equal demand.
     let (dead_percent, lists_apart) = ((15, 15), Duration::ZERO);

@@ -65,9 +65,6 @@ fn by_day(name: &'static str, outcome: &Outcome, plan: &Plan) -> Line {
 }
 
 /// Measures W2.
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     let weeks = if report.is_short { 1 } else { 2 };
     let good = Plan { lasts: 7 * weeks * DAY, customers: FEW, ..report.day(seed) };

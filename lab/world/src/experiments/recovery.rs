@@ -36,9 +36,6 @@ fn recovers(outcome: &Outcome, kind: &str, (begin, end): (Duration, Duration)) -
 }
 
 /// Measures W6.
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     // Enough checks to compute a share for every ten minutes.
     let customers = Population { forms: 20, checks_per_form: 1_000, lists: 0, ..Population::TENTH };

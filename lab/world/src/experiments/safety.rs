@@ -22,9 +22,6 @@ pub fn invariants(plan: &Plan, outcome: &Outcome) -> Vec<(bool, String)> {
 }
 
 /// Measures W1 and W5 on a day with [`Population::EVERYBODY`].
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     let plan = Plan { customers: Population::EVERYBODY, ..report.day(seed) };
     let outcome = report.run("a day with everybody", &plan)?;

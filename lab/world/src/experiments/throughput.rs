@@ -50,9 +50,6 @@ pub fn lower_bound(plan: &Plan, outcome: &Outcome) -> f64 {
 }
 
 /// Measures W4.
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     let plan = Plan { customers: Population { forms: 0, ..Population::TENTH }, ..report.day(seed) };
     let outcome = report.run("lists alone", &plan)?;

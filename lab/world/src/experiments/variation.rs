@@ -5,9 +5,6 @@ use anyhow::Result;
 use super::{Report, constants::LENIENCIES, fairness, manners, recovery, safety, throughput};
 
 /// Varies W1 to W6.
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     let all = [
         safety::measure,
@@ -20,9 +17,6 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
 }
 
 /// Varies W2 alone.
-///
-/// # Errors
-/// When a run can't be set up.
 pub fn of_manners(report: &mut Report, seed: u64) -> Result<()> {
     vary(report, seed, "manners_varied", &[manners::measure])
 }

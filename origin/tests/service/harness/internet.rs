@@ -58,7 +58,7 @@ impl Internet {
         Self { port, nameserver, running }
     }
 
-    /// Returns an origin in this simulated Internet.
+    /// An origin in this simulated Internet.
     pub fn origin(&self, environment: &[(&str, &str)]) -> Router {
         build(self.state(environment))
     }
@@ -69,7 +69,7 @@ impl Internet {
         state(&[&own[..], environment].concat())
     }
 
-    /// Returns the environment of an origin in this simulated Internet.
+    /// The environment of an origin in this simulated Internet.
     pub fn environment(&self) -> [(&'static str, String); 3] {
         [
             ("RCPT_NAMESERVERS", self.nameserver.to_string()),
@@ -115,7 +115,7 @@ pub fn a(address: &str) -> RData {
     RData::A(A(address.parse::<Ipv4Addr>().unwrap()))
 }
 
-/// Returns a zone in which every domain has its own host, all at `address`.
+/// A zone in which every domain has its own host, all at `address`.
 pub fn one_machine(address: &'static str) -> impl Fn(&str, RecordType) -> Vec<RData> + Send {
     move |name, kind| match kind {
         RecordType::MX => vec![mx(10, &format!("mx.{name}"))],

@@ -74,7 +74,7 @@ impl MailServer {
         .await
     }
 
-    /// Returns the route from `sandbox.test` to this server.
+    /// The route from `sandbox.test` to this server.
     pub fn route(&self) -> String {
         format!("sandbox.test={}", self.address)
     }
@@ -112,12 +112,12 @@ pub async fn drain(mut stream: TcpStream) {
     let _ = stream.read_to_end(&mut Vec::new()).await;
 }
 
-/// Returns a port that was just released, so it refuses connections.
+/// A port that was just released, so it refuses connections.
 pub async fn shut_port() -> String {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string()
 }
 
-/// Returns the address of a nameserver that answers for the root, without which a running origin doesn't work, and
+/// The address of a nameserver that answers for the root, without which a running origin doesn't work, and
 /// fails for every other name.
 pub fn root_nameserver() -> &'static str {
     static ADDRESS: OnceLock<String> = OnceLock::new();
@@ -138,7 +138,7 @@ pub fn root_nameserver() -> &'static str {
     })
 }
 
-/// Returns an origin configured by `environment`; by default, no nameserver responds.
+/// An origin configured by `environment`; by default, no nameserver responds.
 pub fn origin(environment: &[(&str, &str)]) -> Router {
     build(state(environment))
 }
@@ -167,7 +167,7 @@ pub fn ticket(body: &str) -> String {
         .unwrap()
 }
 
-/// Returns a request with a valid ticket.
+/// A request with a valid ticket.
 pub fn probe_request(body: String) -> Request<Body> {
     Request::post("/v1/probe")
         .header("authorization", format!("Bearer {}", ticket(&body)))
@@ -190,7 +190,7 @@ pub async fn verdict(origin: &Router, address: &str) -> Verdict {
     serde_json::from_value(json_of(response).await).unwrap()
 }
 
-/// Returns a ticket that names a paying tenant.
+/// A ticket that names a paying tenant.
 pub fn ticket_of(tenant: Option<&str>, body: &str) -> String {
     let keys = KeyRing::parse(SECRETS).unwrap();
     let tenant = tenant.map(|name| Tenant { name, paying: true });
@@ -217,7 +217,7 @@ pub async fn domain_report(origin: &Router, domain: &str) -> Response<Body> {
     send(origin, request_of("/v1/domain", None, body)).await
 }
 
-/// Returns the lines of a batch's response.
+/// The lines of a batch's response.
 pub async fn batch(origin: &Router, addresses: &[String], tenant: Option<&str>) -> Vec<BatchLine> {
     let body = json!({ "addresses": addresses }).to_string();
     let response = send(origin, request_of("/v1/probe/batch", tenant, body)).await;
@@ -227,7 +227,7 @@ pub async fn batch(origin: &Router, addresses: &[String], tenant: Option<&str>) 
     lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
-/// Returns the verdicts of a batch, in the order of the addresses; `None` for an address not asked.
+/// The verdicts of a batch, in the order of the addresses; `None` for an address not asked.
 pub async fn batch_verdicts(origin: &Router, addresses: &[String]) -> Vec<Option<Verdict>> {
     let mut verdicts = vec![None; addresses.len()];
     for line in batch(origin, addresses, Some("list")).await {

@@ -109,7 +109,7 @@ impl World {
         (world, environment)
     }
 
-    /// Returns the number of connections that origin holds open, from the kernel's view of origin's ends: connections
+    /// The number of connections that origin holds open, from the kernel's view of origin's ends: connections
     /// closed by origin don't count. The table is read a page at a time, and a changing entry may occur twice.
     pub fn open(&self) -> usize {
         [(); 3].map(|()| self.open_in_table()).into_iter().min().unwrap_or_default()
@@ -207,7 +207,7 @@ impl World {
     }
 }
 
-/// Returns a host's address: Google's hosts share one address, one machine serves all names of `named.org`, and all
+/// A host's address: Google's hosts share one address, one machine serves all names of `named.org`, and all
 /// other hosts have their own address.
 fn address_of(host: &str) -> Ipv4Addr {
     if host.contains("google") {

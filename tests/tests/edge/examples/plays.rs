@@ -244,7 +244,7 @@ async fn guard(recorder: &mut Recorder, account: &Account) {
         json!([{ "date": "2026-01-31", "reason": "disposable", "count": 2 }]);
 }
 
-/// Returns a signature as Supabase makes it.
+/// A signature as Supabase makes it.
 fn signature(secret: &str, (id, at): (&str, u64), body: &str) -> String {
     let key = STANDARD.decode(secret.strip_prefix("v1,whsec_").unwrap()).unwrap();
     let mut mac = <Hmac<Sha256>>::new_from_slice(&key).unwrap();
@@ -532,7 +532,7 @@ async fn keys(recorder: &mut Recorder, by: By<'_>) {
     recorder.play("selfRevokeKey", "Whatever was sent", request, None, 204).await;
 }
 
-/// Returns the members of a browser's credential that the OpenAPI document lists. The service ignores others, but the
+/// The members of a browser's credential that the OpenAPI document lists. The service ignores others, but the
 /// example must fit its schema.
 fn listed(credential: &Value) -> Value {
     let mut response = credential["response"].clone();

@@ -57,18 +57,18 @@ impl Model {
         Self { today: 0, allowance, charged, welcome_left, leases, key: None }
     }
 
-    /// Returns the units charged on this day.
+    /// The units charged on this day.
     pub fn charged_on(&self, day: i64) -> u64 {
         self.charged.get(&day).copied().unwrap_or(0)
     }
 
-    /// Returns the units charged today plus the units of live leases from today's allowance.
+    /// The units charged today plus the units of live leases from today's allowance.
     pub fn used_today(&self) -> u64 {
         let leased = |lease: &Lease| if lease.day == self.today { lease.daily } else { 0 };
         self.charged_on(self.today) + self.live(leased)
     }
 
-    /// Returns the welcome checks that aren't leased.
+    /// The welcome checks that aren't leased.
     pub fn welcome_free(&self) -> u64 {
         self.welcome_left - self.live(|lease| lease.welcome)
     }
@@ -77,12 +77,12 @@ impl Model {
         self.leases.iter().filter(|lease| lease.is_live).map(units).sum()
     }
 
-    /// Returns the units of today's allowance that are neither charged nor leased.
+    /// The units of today's allowance that are neither charged nor leased.
     fn daily_free(&self) -> u64 {
         self.allowance.map_or(u64::MAX, |allowance| allowance.saturating_sub(self.used_today()))
     }
 
-    /// Returns the units charged to the named key today plus the units of the key's live
+    /// The units charged to the named key today plus the units of the key's live
     /// leases of today; 0 for the first key.
     pub fn used_by_key(&self) -> u64 {
         let Some(key) = &self.key else { return 0 };
@@ -101,7 +101,7 @@ impl Model {
         }
     }
 
-    /// Returns the source of the next unit, or `None` if the response must be 429.
+    /// The source of the next unit, or `None` if the response must be 429.
     pub fn next_source(&self) -> Option<Source> {
         if self.free_of_key() == 0 {
             return None;
@@ -161,12 +161,12 @@ impl Model {
         true
     }
 
-    /// Returns the units that a check has paid for.
+    /// The units that a check has paid for.
     pub fn paid(&self, check: u64) -> u64 {
         self.leases.iter().find(|lease| lease.check == check).map_or(0, |lease| lease.paid)
     }
 
-    /// Returns whether the check holds a live lease.
+    /// True if the check holds a live lease.
     pub fn is_in_flight(&self, check: u64) -> bool {
         self.leases.iter().any(|lease| lease.check == check && lease.is_live)
     }

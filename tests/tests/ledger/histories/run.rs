@@ -325,7 +325,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Returns the id of the new lease: the lease that no earlier check holds.
+    /// The id of the new lease: the lease that no earlier check holds.
     async fn new_lease(&self) -> Result<String> {
         let sql = "SELECT id FROM leases WHERE account_id = ?";
         let rows = self.world.edge.sql_of(&self.id, sql, &[self.id_value()]).await;
@@ -441,7 +441,7 @@ impl<'a> Player<'a> {
         self.id.as_str().into()
     }
 
-    /// Returns a new address; `conduct`, its first word, determines the origin's behaviour.
+    /// A new address; `conduct`, its first word, determines the origin's behaviour.
     pub(super) fn address(&mut self, conduct: &str) -> String {
         self.checks += 1;
         format!("{conduct}-{}-{}@histories.example", self.id, self.checks)

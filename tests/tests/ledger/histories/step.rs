@@ -69,7 +69,7 @@ pub enum Step {
     NamedKey(u8),
 }
 
-/// Returns a random step; the numbers are relative weights.
+/// A random step; the numbers are relative weights.
 pub fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => Just(Step::Check),

@@ -30,17 +30,11 @@ pub struct World {
 
 impl World {
     /// Starts the edge and its origin.
-    ///
-    /// # Errors
-    /// If the edge doesn't start.
     pub async fn start() -> Result<Self> {
         Self::start_with(|edge| edge).await
     }
 
     /// Starts a world whose third database always fails, and has no accounts.
-    ///
-    /// # Errors
-    /// If the edge does not start.
     pub async fn with_a_failing_database() -> Result<Self> {
         let world = Self::start_with(|edge| edge.var("HOMES", "*:0,1").shimmed()).await?;
         let error = "D1_ERROR: injected";

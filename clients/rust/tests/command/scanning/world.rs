@@ -156,7 +156,7 @@ impl Service {
 pub const OURS: &str =
     "rcpt_verdict,rcpt_reason,rcpt_suggestion,rcpt_disposable,rcpt_role,rcpt_free,rcpt_final";
 
-/// Returns the values of our columns for an address.
+/// The values of our columns for an address.
 pub fn ours(address: &str) -> String {
     let (status, reason) = verdict_of(address);
     format!("{},{reason},,,false,,true", verdict(&status))
@@ -170,7 +170,7 @@ fn verdict(status: &Value) -> &'static str {
     }
 }
 
-/// Returns the status and reason for an address, which depend on the address alone.
+/// The status and reason for an address, which depend on the address alone.
 pub fn verdict_of(address: &str) -> (Value, &'static str) {
     match address.as_bytes()[4] % 3 {
         0 => (true.into(), "accepted"),
@@ -231,7 +231,7 @@ impl World {
     }
 }
 
-/// Returns a list with columns before and after the addresses, some of which are repeated or
+/// A list with columns before and after the addresses, some of which are repeated or
 /// malformed.
 pub fn list(rows: usize) -> String {
     let mut text = "no,email,comment\n".to_owned();
