@@ -41,7 +41,7 @@ pub(super) fn our_limit(after: Duration) -> Verdict {
     }
 }
 
-/// The most informative of several hosts' failures: our own limit, otherwise the failure at the latest stage, and the
+/// The most informative of several hosts' failures: our own, otherwise the failure at the latest stage, and the
 /// earliest among equals, because hosts come in order of preference.
 #[derive(Default, Clone)]
 pub(super) struct BestFailure {
@@ -78,11 +78,10 @@ impl BestFailure {
     }
 }
 
-/// Our own limit outweighs everything: the host that it kept us from may have answered. At the same stage, a failed
-/// lookup outweighs a server's failure: it isn't certain that there is no address.
-fn rank(failure: &Verdict) -> (bool, Stage, bool) {
+/// Our own limit and a failed lookup outweigh every server's failure: the host that they kept us from may have answered.
+fn rank(failure: &Verdict) -> (bool, bool, Stage) {
     let Verdict { stage, reason, .. } = *failure;
-    (reason == Reason::OurLimit, stage, reason == Reason::DnsFailure)
+    (reason == Reason::OurLimit, reason == Reason::DnsFailure, stage)
 }
 
 /// If no host accepts mail (RFC 7504), the domain doesn't either.
@@ -138,7 +137,9 @@ mod tests {
         let garbage = (Reason::ProtocolError, Stage::Banner);
         assert_eq!(best(&[]), address);
         assert_eq!(best(&[address, dns, address]), dns);
-        assert_eq!(best(&[dns, connect]), connect);
+        assert_eq!(best(&[dns, connect]), dns, "the host that we didn't find may have answered");
+        assert_eq!(best(&[banner, dns]), dns);
+        assert_eq!(best(&[dns, ours]), ours);
         assert_eq!(best(&[connect, ours, connect]), ours);
         assert_eq!(best(&[connect, banner, garbage, connect]), banner);
         assert_eq!(best(&[ours, banner]), ours, "the host that we didn't ask may have answered");
