@@ -6,7 +6,6 @@ mod client;
 mod contrast;
 mod control;
 mod conversation;
-mod domain;
 mod facts;
 mod host;
 mod host_memory;
@@ -23,7 +22,6 @@ mod resolver;
 mod sandbox;
 mod signal;
 mod stops;
-mod unasked;
 pub mod verdict_memory;
 
 pub use contrast::{Evidence, Invented, people};

@@ -39,7 +39,6 @@ mod places {
 mod pool;
 mod question;
 mod queue {
-    pub(crate) mod reserve;
     mod shares;
     pub(crate) mod waiting;
 }

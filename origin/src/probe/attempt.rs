@@ -1,8 +1,11 @@
-//! Results of asking a host, or one of its addresses, and the most informative of several failures.
+//! Results of asking a host, or one of its addresses; verdicts for addresses that aren't asked about; and the most
+//! informative of several failures.
 
 use std::time::Duration;
 
-use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
+use rcpt_shared::{Address, Confidence, Reason, Stage, Status, Verdict};
+
+use crate::dns::mx::NoMailHosts;
 
 /// Time after which to repeat a question whose session was cut, or for which too little time was left. No session of
 /// the domain is cut for ten minutes.
@@ -39,6 +42,36 @@ pub(super) fn our_limit(after: Duration) -> Verdict {
         retry_after: Some(seconds),
         ..Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Connect)
     }
+}
+
+pub(super) fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
+    match reason {
+        NoMailHosts::DomainNotFound => {
+            Verdict::new(Status::DomainNotFound, Reason::DomainNotFound, Stage::Dns)
+        }
+        NoMailHosts::NullMx => Verdict::new(Status::NoMxRecords, Reason::NullMx, Stage::Dns),
+        NoMailHosts::DnsFailure => dns_failure(),
+    }
+}
+
+pub(super) fn opted_out() -> Verdict {
+    Verdict::new(Status::BlockedByProvider, Reason::OptedOut, Stage::Dns)
+}
+
+/// For an address that [`looks_like_relaying`].
+pub(super) fn not_asked() -> Verdict {
+    Verdict::new(Status::BlockedByProvider, Reason::Unclear, Stage::Dns)
+}
+
+pub(super) fn dns_failure() -> Verdict {
+    Verdict::new(Status::FatalException, Reason::DnsFailure, Stage::Dns)
+}
+
+/// True if the address would look like a search for open relays, which leads to blocklisting. `user%other@`,
+/// `other!user@` and `"user@other"@` ask a server to relay mail (RFC 5321 §3.6.1 and appendix C let no server require
+/// these forms).
+pub(super) fn looks_like_relaying(address: &Address) -> bool {
+    address.local_part().contains(['%', '!', '@'])
 }
 
 /// The most informative of several hosts' failures: our own, otherwise the failure at the latest stage, and the

@@ -14,14 +14,13 @@ use rcpt_smtp::{Connection, Patience, Unconnected};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    attempt::{Attempt, BestFailure, Outcome, RETRY_DELAY, our_limit},
+    attempt::{Attempt, BestFailure, Outcome, RETRY_DELAY, dns_failure, opted_out, our_limit},
     client::HostPermit,
     conversation::{PATIENCE, Resumed},
     host_probe::HostProbe,
     progress::Progress,
     resolver::{AddressSource, Unresolved},
     stops::{Place, Stops},
-    unasked::{dns_failure, opted_out},
 };
 
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(1);

@@ -6,14 +6,13 @@ use rcpt_shared::{CatchAll, Reason, Stage, Status, Verdict};
 use tokio::time::timeout;
 
 use super::{
-    attempt::{BestFailure, Outcome, of_domain},
+    attempt::{BestFailure, Outcome, dns_failure, of_domain},
     conversation::with_catch_all,
     host_memory::catch_all_key,
     host_probe::HostProbe,
     prober::{Asked, EVIDENCE_WAIT_MAX, Prober},
     progress::Progress,
     resolver::AddressSource,
-    unasked::dns_failure,
 };
 
 use crate::dns::Mx;

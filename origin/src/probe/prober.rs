@@ -10,7 +10,7 @@ use rcpt_verdict::{Wording, assess};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    attempt::{Outcome, of_domain},
+    attempt::{Outcome, looks_like_relaying, no_mail_hosts, not_asked, of_domain, opted_out},
     client::{Client, HostSession, pool_settings, quit_now},
     contrast::Invented,
     conversation::with_catch_all,
@@ -21,7 +21,6 @@ use super::{
     progress::{Progress, Times, within_own_budget},
     resolver::{AddressSource, Resolver},
     sandbox,
-    unasked::{looks_like_relaying, no_mail_hosts, not_asked, opted_out},
 };
 
 use crate::{
