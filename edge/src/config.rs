@@ -28,59 +28,54 @@ pub struct Config {
     /// Resolver for the mail hosts of accounts' domains and for the hosts of webhooks; with `None`,
     /// nothing is looked up.
     pub dns_url: Option<String>,
-    /// Sender of every email.
     pub mail_from: String,
     pub homes: Homes,
     pub session_secrets: KeyRing,
     pub api_key_secrets: KeyRing,
     pub ticket_secrets: KeyRing,
-    /// Keys of the hashes of addresses, networks and accounts, and of stopping and opt-out tokens.
+    /// For hashes of addresses, networks and accounts, and for tokens that stop changes or emails.
     pub address_secrets: KeyRing,
-    /// Keys that encrypt the secrets of authenticators.
     pub totp_secrets: KeyRing,
-    /// Keys that encrypt the addresses of scans while they wait, and detect repeated parts of a scan.
+    /// Encrypt the waiting addresses of scans, and detect repeated parts.
     pub scan_secrets: KeyRing,
-    /// Delays before a scan retries an undecided address.
     pub scan_retries: RetryTimes,
-    /// Lifetime of a portal session in seconds.
+    /// Seconds.
     pub session_ttl: u64,
-    /// Seconds until an unsettled lease on the allowance expires.
+    /// Seconds until an unsettled lease expires.
     pub lease_ttl: u64,
     /// Total milliseconds to wait for a verdict, over all origins.
     pub upstream_budget_ms: u64,
-    /// Lifetimes of cached verdicts, in the edge's cache and at origins.
+    /// In the edge's cache and at origins.
     pub cache: CacheTimes,
     pub throttle: Throttle,
     pub site: Site,
-    /// The operators, whose calls are accepted.
     pub admin_keys: AdminKeys,
-    /// Secrets that sign calls of the program that sells plans; with `None`, none are accepted.
+    /// Sign calls of the program that sells plans; with `None`, none are accepted.
     pub operator_secrets: Option<KeyRing>,
-    /// Settings of Turnstile; with `None`, requests are never verified.
+    /// With `None`, requests are never verified.
     pub turnstile: Option<Turnstile>,
 }
 
 /// Limits of attempts, emails, password hashes and requests.
 #[derive(Debug)]
 pub struct Throttle {
-    /// Limit of attempts on one account or address.
+    /// Attempts on one account or address.
     pub account: Rule,
-    /// Limit of attempts of any kind from one network.
+    /// Attempts of any kind from one network.
     pub network: Rule,
-    /// Limit of emails to one address caused by registrations.
+    /// Emails to one address caused by registrations.
     pub registration_mail: Rule,
-    /// Limit of reset links mailed to one address.
+    /// Reset links mailed to one address.
     pub reset_mail: Rule,
-    /// Limits of emails caused by one network and by one site (/48), counted separately for registrations and resets.
+    /// Emails caused by one network and by one site (/48), counted separately for registrations and resets.
     pub mails_of_network: Rule,
     pub mails_of_site: Rule,
-    /// Limit of emails caused by all registrations.
     pub all_registration_mails: Rule,
-    /// Limit of emails caused by all password resets, whether or not the account exists.
+    /// Whether or not the account exists.
     pub all_reset_mails: Rule,
-    /// Limit of reset links sent although the budget of all resets or of the network is used up.
+    /// Reset links sent although the budget of all resets or of the network is used up.
     pub all_exempt_reset_mails: Rule,
-    /// Maximum number of passwords that an isolate hashes per minute.
+    /// Passwords, per isolate.
     pub hashes_per_minute: u64,
     /// Requests of one account, except checks, that an isolate serves per second after a burst; at least 1.
     pub account_requests_per_second: u64,
@@ -222,7 +217,6 @@ pub mod tests {
         Config::read(|name| values.get(name).cloned(), &names, 1)
     }
 
-    /// A configuration for tests of other files.
     pub fn config() -> Config {
         read(&values()).unwrap()
     }

@@ -17,7 +17,6 @@ pub struct Sources {
     released: Value,
 }
 
-/// The version of all packages.
 pub fn version(manifest: &str) -> Result<String> {
     let manifest: toml::Table = manifest.parse()?;
     let version =
@@ -34,7 +33,6 @@ fn section<'a>(changelog: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 impl Sources {
-    /// Reads the files below `root`.
     pub fn read(root: &Path) -> Result<Self> {
         let read =
             |name: &str| fs::read_to_string(root.join(name)).with_context(|| name.to_owned());

@@ -1,6 +1,4 @@
-//! A check of 1 to 100 addresses: look, lease, ask, settle, remember. An address alone has a shortcut, because most are
-//! known: a recent verdict is found before a lease is taken, and charged in the same trip that authorises the caller.
-//! A list is authorised first, so that a caller without checks causes no hundred look-ups.
+//! A check of 1 to 100 addresses, by the steps of docs/architecture.md: look, lease, ask, settle, remember.
 //!
 //! At the deadline, the results that have arrived are charged and given out. The check continues, as it does if the
 //! client disconnects: its lease is settled when the last answer has come. A repeat of the request with the same
@@ -75,7 +73,6 @@ pub async fn answer(check: Check) -> Result<ListResult, Error> {
     Ok(result)
 }
 
-/// A check and its results so far.
 struct Work {
     check: Check,
     answers: Answers,
@@ -159,8 +156,7 @@ impl Work {
         Ok(result.leaving(&left_over))
     }
 
-    /// No result leaves before its charge: at the deadline (milliseconds of the Worker's clock) the lease is charged
-    /// for what is given out, and keeps the rest until the check ends.
+    /// `end` is in milliseconds of the Worker's clock.
     async fn until(
         self: Arc<Self>,
         end: u64,

@@ -93,7 +93,7 @@ const INSERT_REFUSALS: &str = "INSERT INTO guard_refusals (account_id, day, reas
      SELECT id, ?2, ?3, ?4 FROM accounts WHERE id = ?1 AND deleted_at IS NULL
      ON CONFLICT (account_id, day, reason) DO UPDATE SET count = count + excluded.count";
 
-/// A change of a policy. `None` means no change.
+/// `None` means no change.
 #[derive(Debug, Default)]
 pub struct PolicyChange {
     pub refuse: Option<String>,

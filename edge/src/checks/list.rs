@@ -31,14 +31,12 @@ enum ListItem {
 /// A distinct address of the list, checked once even if it is repeated.
 pub struct DistinctAddress {
     pub address: Address,
-    /// Cache key of the verdict.
     pub key: String,
 }
 
 /// Result for one distinct address: an earlier verdict, a new one, or none.
 #[derive(Debug, Clone)]
 pub enum ListAnswer {
-    /// The cached verdict of an earlier check.
     Before(CachedVerdict),
     Now(Box<Verdict>),
     /// No verdict; seconds until the next attempt.
@@ -97,7 +95,7 @@ impl List {
         self.distinct.iter().map(|one| one.address.domain())
     }
 
-    /// Number of units: one per position.
+    /// One per position.
     pub fn units(&self) -> u32 {
         u32::try_from(self.items.len()).unwrap_or(u32::MAX)
     }
@@ -106,7 +104,7 @@ impl List {
         &self.distinct
     }
 
-    /// Number of positions to charge: those with a verdict that counts, or without an address.
+    /// Those with a verdict that counts, or without an address.
     pub fn charged_positions(&self, answers: &Answers) -> u32 {
         let answers = answers.lock();
         let counts = |item: &&ListItem| match item {
@@ -118,7 +116,7 @@ impl List {
         u32::try_from(self.items.iter().filter(counts).count()).unwrap_or(u32::MAX)
     }
 
-    /// Builds the complete result. An address without a verdict is reported as not checked.
+    /// An address without a verdict is reported as not checked.
     pub fn result(&self, answers: &Answers) -> ListResult {
         let unasked = |address: &Address| self.unasked_result(address, UNCHECKED_RETRY_AFTER_S);
         let results = self.results(answers, unasked);
@@ -130,7 +128,7 @@ impl List {
         }
     }
 
-    /// Builds the result at the deadline from the verdicts that have arrived.
+    /// The result at the deadline, from the verdicts that have arrived.
     pub fn pending_result(&self, answers: &Answers) -> ListResult {
         let results = self.results(answers, |address| {
             let pending_details = || Details::pending(address, None, RETRY_AFTER_S);
@@ -149,7 +147,7 @@ impl List {
         }
     }
 
-    /// Builds the result at the deadline if nothing has been charged for this response: every position is pending.
+    /// The result at the deadline if nothing has been charged for this response: every position is pending.
     pub fn unsettled_result(&self) -> ListResult {
         let mut result = self.pending_result(&Answers::none_of(self));
         for (item, result) in self.items.iter().zip(&mut result.results) {
@@ -226,7 +224,6 @@ impl Answers {
         missing.map(|(position, (one, _))| (position, one.address.clone())).collect()
     }
 
-    /// True if no address has a verdict.
     pub fn has_no_verdict(&self) -> bool {
         let is_verdict = |answer: &Option<ListAnswer>| {
             matches!(answer, Some(ListAnswer::Before(_) | ListAnswer::Now(_)))
@@ -234,7 +231,6 @@ impl Answers {
         !self.lock().iter().any(is_verdict)
     }
 
-    /// Verdicts that origins have sent for this request, with their addresses.
     pub fn fresh_of<'a>(&self, list: &'a List) -> Vec<(&'a DistinctAddress, Box<Verdict>)> {
         let answers = self.lock();
         let fresh = list.distinct.iter().zip(answers.iter()).filter_map(|(one, answer)| {

@@ -143,7 +143,7 @@ impl ValidationResult {
         }
     }
 
-    /// Builds the result from the cached or stored verdict of an earlier check.
+    /// From the cached or stored verdict of an earlier check.
     pub fn again(address: &Address, details: bool, cached: CachedVerdict) -> Self {
         Self::of(address, cached.into_verdict(address.domain()), details, true)
     }

@@ -158,7 +158,6 @@ pub fn permit<'a>(caller: Caller, domains: impl IntoIterator<Item = &'a str>) ->
 /// few checks.
 const LIST_SHARE: u32 = 10;
 
-/// True if the shield admits one more check.
 pub async fn admits(app: &App, caller: Caller) -> bool {
     let account = caller.account.to_string();
     match caller.proof.is_test() {

@@ -89,7 +89,6 @@ fn is_database(name: &str) -> bool {
     name.strip_prefix(BINDING).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
-/// Name of the binding for the database with this number.
 pub fn binding(number: usize) -> String {
     if number == 0 { BINDING.to_owned() } else { format!("{BINDING}_{number}") }
 }

@@ -1,4 +1,4 @@
-//! Reads variables and secrets into types, and collects mistakes.
+//! Reads variables and secrets into types, and collects mistakes. After one, an `Option` is `None`.
 
 use std::net::IpAddr;
 
@@ -27,20 +27,17 @@ fn is_loopback(rest: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// True if the portal is on this machine: a test or `make dev`.
 pub fn is_on_this_machine(portal_url: &str) -> bool {
     portal_url.split_once("://").is_some_and(|(_, rest)| is_loopback(rest))
 }
 
-/// Reads settings and collects mistakes. `optional` isn't inlined: it is called for many values, and the Worker's
-/// size is limited.
+/// `optional` isn't inlined: it is called for many values, and the Worker's size is limited.
 pub struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,
     /// Settings without which answers would be wrong: the service stops.
     pub mistakes: Vec<String>,
     /// Settings without which the service goes on.
     pub warnings: Vec<String>,
-    /// Whether the numbers for tests exist.
     pub is_local: bool,
 }
 
@@ -86,7 +83,6 @@ impl<'a> Reader<'a> {
         text.trim_end_matches('/').to_owned()
     }
 
-    /// Reads the contact, and the links to terms, status page and checkouts. All are optional.
     pub fn site(&mut self) -> Site {
         let contact_url = self.optional_url("CONTACT_URL");
         let contact_email = self.optional("CONTACT_EMAIL");
@@ -130,7 +126,7 @@ impl<'a> Reader<'a> {
         urls.map(|url| self.origin(name, url)).collect()
     }
 
-    /// Reads a resolver's URL; `off` means no resolver.
+    /// `off` means no resolver.
     pub fn resolver(&mut self, name: &str, default: &str) -> Option<String> {
         let text = (self.value)(name).unwrap_or_else(|| default.to_owned());
         let text = text.trim();
@@ -175,7 +171,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the databases for new accounts; `None` after a mistake.
     pub fn homes(&mut self, name: &str, databases: usize) -> Option<Homes> {
         let text = (self.value)(name).unwrap_or_else(|| "*:0".to_owned());
         let homes = Homes::parse(&text, databases);
@@ -224,7 +219,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads Turnstile's settings; `None` unless its secret is set.
+    /// `None` unless its secret is set.
     pub fn turnstile(&mut self) -> Option<Turnstile> {
         let secret = SecretString::from(self.optional("TURNSTILE_SECRET")?);
         let url = self.optional("TURNSTILE_URL");
@@ -233,7 +228,6 @@ impl<'a> Reader<'a> {
         Some(Turnstile { url: self.origin("TURNSTILE_URL", url), secret })
     }
 
-    /// Reads the secrets of the operators: one name each.
     pub fn admin_keys(&mut self, names: &[String]) -> AdminKeys {
         let mut keys = AdminKeys::default();
         for name in names.iter().filter(|name| name.starts_with(admin_keys::PREFIX)) {
@@ -246,12 +240,11 @@ impl<'a> Reader<'a> {
         keys
     }
 
-    /// Reads an optional key ring; `None` if it isn't set, and after a mistake.
+    /// `None` if it isn't set, and after a mistake.
     pub fn optional_keys(&mut self, name: &str) -> Option<KeyRing> {
         self.optional(name).and_then(|_| self.keys(name))
     }
 
-    /// Reads a key ring; `None` after a mistake.
     pub fn keys(&mut self, name: &str) -> Option<KeyRing> {
         let configured = self.text(name);
         let ring = KeyRing::parse(&configured);

@@ -137,7 +137,6 @@ impl KeyId {
         }
     }
 
-    /// The id as the API shows it.
     pub fn public_id(self) -> String {
         match self {
             Self::OWN => Self::SHOWN_OWN.to_owned(),
@@ -152,7 +151,6 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// The contents of a genuine key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ApiKey {
     pub account: AccountId,
@@ -165,7 +163,6 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// A version of an account's own key.
     pub const fn own(account: AccountId, version: u32) -> Self {
         Self { account, id: KeyId::OWN, version, rights: Rights::OWN, expires_at: 0 }
     }

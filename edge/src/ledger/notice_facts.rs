@@ -55,7 +55,6 @@ pub async fn due_at_after_mail(
     Ok(rows.first::<PendingRecovery>(1)?.map(|pending| pending.due_at))
 }
 
-/// A scan that has ended.
 #[derive(Deserialize)]
 pub struct LastScan {
     pub id: String,

@@ -11,7 +11,7 @@ use crate::{cf::database::Database, credentials::session::Session, error::Error}
 pub struct UsageDay {
     pub day: u64,
     pub checks: i64,
-    /// Welcome checks left at the end of the day.
+    /// At the end of the day.
     pub welcome_left: i64,
 }
 

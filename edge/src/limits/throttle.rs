@@ -147,7 +147,6 @@ pub enum AttemptOutcome {
 }
 
 impl Attempt {
-    /// Counts an attempt at these gates.
     pub async fn count(directory: &Database, gates: Vec<Gate>, now: u64) -> Result<Self, Error> {
         match Self::try_count(directory, gates, now).await? {
             AttemptOutcome::Admitted(attempt) => Ok(attempt),

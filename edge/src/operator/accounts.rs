@@ -166,7 +166,6 @@ const UPDATE_WELCOME: &str = concat!(
     WHERE
 );
 
-/// Adds welcome checks.
 pub async fn grant_checks(
     app: &App,
     deed: &Deed<'_>,

@@ -15,7 +15,6 @@ use crate::{
 /// The call that asks for a change.
 #[derive(Debug)]
 pub struct Deed<'a> {
-    /// The call's id.
     pub call: &'a str,
     pub operator: &'a str,
     pub action: &'static str,

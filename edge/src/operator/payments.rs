@@ -51,7 +51,6 @@ struct PlanOrder {
 pub struct PlanOutcome {
     /// The account's reference under the current secret.
     reference: String,
-    /// The plan in force.
     plan: String,
     until: Option<DateTime<Utc>>,
     /// `false` if a newer event, or this one, was handled before; then nothing has changed.

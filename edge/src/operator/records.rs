@@ -55,7 +55,6 @@ pub async fn list(app: &App) -> Result<Response, Error> {
     Ok(Json(Accounts { accounts }).into_response())
 }
 
-/// Accounts with a text in their address.
 pub async fn search(app: &App, text: &str) -> Result<Response, Error> {
     let mut accounts: Vec<AccountRow> =
         everywhere(app, || (SELECT_BY_PART, vec![text.into()])).await?;

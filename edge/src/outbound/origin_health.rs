@@ -28,7 +28,7 @@ const WAITING_BATCHES_MAX: u32 = 2;
 /// More origins than a configuration has.
 const ORIGINS_MAX: usize = 1_000;
 
-/// State of each origin, by its URL.
+/// By the origin's URL.
 #[derive(Debug)]
 pub struct OriginHealth(isolate::Map<String, OriginState>);
 

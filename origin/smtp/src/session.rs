@@ -78,7 +78,6 @@ pub struct Envelope<'a> {
     /// The sender without brackets; empty for the null reverse-path.
     pub reverse_path: &'a str,
     pub recipient: &'a Address,
-    /// True if this is the session's last recipient.
     pub last: bool,
 }
 

@@ -145,7 +145,6 @@ struct Batch {
     turn: tokio::sync::Mutex<()>,
 }
 
-/// Lines and their indices.
 type Lines = Vec<(usize, BatchLine)>;
 
 /// Addresses with the same limits that wait to be probed.

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use crate::ledger::tally::Class;
 
-/// Applies all additions to the document.
 pub fn complete(document: &mut Value) {
     open_lists(&mut document["components"]["schemas"]);
     require_members_of_answers(document);

@@ -7,7 +7,6 @@ use crate::{Scope, phrases::Meaning, reading::Reading};
 /// Subject and detail of an enhanced status code; only the basic code gives the class.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Enhanced {
-    /// All details of a subject.
     Subject(u16),
     Exactly(u16, u16),
 }
