@@ -65,8 +65,8 @@ impl Cost {
 
 pub(crate) struct Costs {
     parties: Bounded<Key, Cost>,
-    /// Accounts with quick answers, and the last two of them.
     quick: Bounded<Key, ()>,
+    /// The last two accounts with quick answers.
     answered: [Option<(Key, Instant)>; 2],
 }
 

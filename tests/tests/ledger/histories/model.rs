@@ -113,7 +113,7 @@ impl Model {
         }
     }
 
-    /// Charges a response if a unit is left. Returns whether it was charged.
+    /// Charges a response if a unit is left. True if it was charged.
     pub fn answer(&mut self) -> bool {
         let source = self.next_source();
         if let Some(source) = source {
@@ -124,7 +124,7 @@ impl Model {
         source.is_some()
     }
 
-    /// Starts a check of this many addresses if enough units are left. Returns whether it was started.
+    /// Starts a check of this many addresses if enough units are left. True if it was started.
     pub fn begin(&mut self, check: u64, units: u64) -> bool {
         let daily = units.min(self.daily_free());
         let welcome = units - daily;
@@ -137,7 +137,7 @@ impl Model {
         has_room
     }
 
-    /// Ends a check with this many verdicts. Returns whether the check's lease was still alive: if so, the verdicts that
+    /// Ends a check with this many verdicts. True if the check's lease was still alive: if so, the verdicts that
     /// haven't been charged yet are charged to the lease's day, and the other units are free again.
     pub fn settle(&mut self, check: u64, units: u64) -> bool {
         let is_live = self.pay(check, units);
