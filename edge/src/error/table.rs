@@ -82,7 +82,9 @@ errors! {
     key_deactivated() =>
         S::FORBIDDEN, "key_deactivated", "The API key of this account has been deactivated.";
     key_expired() => S::UNAUTHORIZED, "key_expired", "This API key has expired.", challenge Key;
-    missing_right() => S::FORBIDDEN, "missing_right", "This API key doesn't have the right to do this.";
+    missing_right(needed: impl Display) =>
+        S::FORBIDDEN, "missing_right", "This API key doesn't have the right to do this: {needed}.";
+    session_only() => S::FORBIDDEN, "missing_right", "API keys don't have the right to do this: sign in.";
     test_key() => S::FORBIDDEN, "test_key",
         "This is a test key: it only checks and decides about addresses and domains of the sandbox, such as \
          accepts@sandbox.test.";

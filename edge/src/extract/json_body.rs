@@ -93,10 +93,16 @@ fn misfit(path: &str, error: &str) -> String {
     if let Some(name) = field_after("duplicate field") {
         return format!("The '{}' field is there twice.", within(name));
     }
-    if let Some(name) = field_after("unknown field")
-        && let Some(meant) = error.split('`').skip(3).step_by(2).find(|it| are_alike(name, it))
-    {
-        return format!("There is no '{name}' field. Did you mean '{meant}'?");
+    if let Some(name) = field_after("unknown field") {
+        let mut known = error.split('`').skip(3).step_by(2);
+        let meant = known.find(|it| are_alike(name, it));
+        let meant = meant.map(|meant| format!(" Did you mean '{meant}'?")).unwrap_or_default();
+        return format!("There is no '{name}' field.{meant}");
+    }
+    if let Some(value) = field_after("unknown variant") {
+        let names: Vec<_> = error.split('`').skip(3).step_by(2).collect();
+        let names = names.join(", ");
+        return format!("The '{path}' field can't be '{value}'. It is one of: {names}.");
     }
     let expected = error.rsplit_once("expected ").map(|(_, expected)| expected);
     match expected.and_then(kind) {
@@ -140,6 +146,14 @@ mod tests {
         total: u32,
         details: bool,
         inner: Option<Inner>,
+        kind: Option<Kind>,
+    }
+
+    #[derive(Debug, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Kind {
+        One,
+        Two,
     }
 
     #[derive(Debug, PartialEq, Eq, Deserialize)]
@@ -169,6 +183,7 @@ mod tests {
             (b"{\"total\": -1}", "The 'total' field must be a whole number, 0 or more."),
             (b"{\"details\": 0}", "The 'details' field must be a boolean."),
             (b"{\"inner\": {}}", "Missing 'inner.name' field in request body."),
+            (b"{\"kind\": \"x\"}", "The 'kind' field can't be 'x'. It is one of: one, two."),
             (b"\x1f\x8b\x08\x00", "is compressed. Send it as it is, without Content-Encoding"),
             (b"\xef\xbb\xbf{}", "byte order mark"),
         ] {

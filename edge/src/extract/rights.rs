@@ -40,6 +40,12 @@ pub fn demand(key: ApiKey, method: &Method, path: &str, now: u64) -> Result<(), 
     match rows.next() {
         Some((.., rights)) if rights.iter().any(|right| key.rights.has(*right)) => Ok(()),
         _ if key.rights.is_test() => Err(Error::test_key()),
-        _ => Err(Error::missing_right()),
+        Some((.., rights)) => {
+            // The test keys' right isn't what a key lacks.
+            let rights = rights.iter().filter(|right| **right != Right::Sandbox);
+            let names: Vec<_> = rights.map(|right| right.as_str()).collect();
+            Err(Error::missing_right(names.join(" or ")))
+        }
+        None => Err(Error::session_only()),
     }
 }

@@ -22,7 +22,9 @@ const DAILY_LIMIT_MAX: u32 = 1_000_000_000;
 const END_MAX: u64 = 4_102_444_800;
 
 /// Body of `POST /keys`.
+// A misspelt term would leave a key without its limit or end.
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct KeyRequest {
     /// 1 to 60 characters, no control characters.
     #[schema(min_length = 1, max_length = 60)]
@@ -33,7 +35,8 @@ pub struct KeyRequest {
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub(super) daily_limit: Option<u32>,
     /// When the key stops working.
-    expires_at: Option<DateTime<Utc>>,
+    #[schema(value_type = Option<DateTime<Utc>>)]
+    expires_at: Option<String>,
     #[schema(value_type = String)]
     pub(super) password: Password,
     /// Current code or recovery code, when two-factor authentication is on.
@@ -95,7 +98,13 @@ impl KeyRequest {
                 "A key with a daily limit can't have the right scans: a scan isn't counted by address.",
             ));
         }
-        let end = self.expires_at.map(|end| u64::try_from(end.timestamp()).unwrap_or_default());
+        let end = self.expires_at.as_deref().map(str::parse::<DateTime<Utc>>).transpose();
+        let end = end.map_err(|_| {
+            Error::invalid_key(
+                "The 'expires_at' field must be a time, such as 2027-01-31T00:00:00Z.",
+            )
+        })?;
+        let end = end.map(|end| u64::try_from(end.timestamp()).unwrap_or_default());
         if end.is_some_and(|end| end <= now || end > END_MAX) {
             return Err(Error::invalid_key(
                 "The 'expires_at' field must be a time in the future, before the year 2100.",

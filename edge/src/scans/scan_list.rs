@@ -163,7 +163,11 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Sc
         Error::invalid_query("The 'limit' parameter must be a whole number from 1 to 100.")
     })?;
     // A text greater than every id.
-    let before = call.query("before").unwrap_or("scan_~");
+    let before = call.query("before");
+    if before.is_some_and(|before| !before.starts_with("scan_")) {
+        return Err(Error::invalid_query("The 'before' parameter must be the id of a scan."));
+    }
+    let before = before.unwrap_or("scan_~");
     let scans =
         scans_sql::list(app.databases.of(call.caller.account)?, call.caller, before, limit).await?;
     let scans = scans.ok_or_else(|| call.caller.proof.to_error())?;

@@ -152,6 +152,7 @@ async fn terms_that_make_no_sense_are_refused_with_a_text_of_their_own() {
         (json!({ "rights": ["sandbox"], "daily_limit": 5 }), "no daily limit"),
         (json!({ "expires_at": "2020-01-01T00:00:00Z" }), "in the future"),
         (json!({ "expires_at": "2100-01-02T00:00:00Z" }), "before the year 2100"),
+        (json!({ "expires_at": "soon" }), "must be a time, such as 2027-01-31T00:00:00Z"),
     ] {
         let mut terms = checks("x");
         terms.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
@@ -159,10 +160,20 @@ async fn terms_that_make_no_sense_are_refused_with_a_text_of_their_own() {
         reply.assert_error(400, "invalid_key", &members.to_string());
         assert!(reply.text("detail").contains(text), "{members}: {}", reply.body);
     }
-    for members in [json!({ "daily_limit": "5" }), json!({ "rights": "checks" })] {
+    for (members, text) in [
+        (json!({ "daily_limit": "5" }), "must be a whole number"),
+        (json!({ "rights": "checks" }), "must be a list"),
+        (
+            json!({ "daily_limits": 5 }),
+            "There is no 'daily_limits' field. Did you mean 'daily_limit'?",
+        ),
+        (json!({ "mode": "test" }), "There is no 'mode' field."),
+    ] {
         let mut terms = checks("x");
         terms.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-        account.make_key(&terms).await.assert_error(400, "invalid_body", &members.to_string());
+        let reply = account.make_key(&terms).await;
+        reply.assert_error(400, "invalid_body", &members.to_string());
+        assert!(reply.text("detail").contains(text), "{members}: {}", reply.body);
     }
     assert_eq!(listed(&account).await, Vec::<Value>::new());
 }

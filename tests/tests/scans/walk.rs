@@ -100,6 +100,7 @@ async fn pages_are_newest_first_and_parts_come_in_any_order() {
         .flat_map(|page| page["scans"].as_array().unwrap().iter().map(|scan| scan["id"].clone()))
         .collect();
     assert_eq!(json!(listed), json!(ids));
+    ann.get("/scans?before=x").await.assert_error(400, "invalid_query", "no scan's id");
 
     let list: Vec<_> = (0..2_003).map(|n| format!("accepts+{n}@sandbox.test")).collect();
     let made = ann.post("/scans", &json!({ "total": list.len() })).await;

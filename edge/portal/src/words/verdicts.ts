@@ -136,7 +136,7 @@ export const STATUSES: readonly StatusMeaning[] = [
     status: "blocked_by_provider",
     verdict: "unknown",
     means: "The mail server refused us. The mailbox may well exist.",
-    todo: "Keep it, and check again after `retry_after`.",
+    todo: "Keep it, and check again later.",
     counted: true,
   },
   {
