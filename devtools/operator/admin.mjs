@@ -1,16 +1,15 @@
-// Operators' actions on accounts and plans, as signed calls of the Worker (`POST /v1/operator`), and the comparison of the
-// directory, which works through the platform's API. Run as `tools/admin …`, without a shell in between.
+// Operators' actions on accounts and plans, as signed calls of the Worker (`POST /v1/operator`), and the house's, through the
+// platform's API. Run as `tools/admin …`, without a shell in between.
 import { createHmac, randomUUID } from "node:crypto";
-import { existsSync, readFileSync, readdirSync } from "node:fs";
-import { homedir, userInfo } from "node:os";
-import path from "node:path";
-import { createInterface } from "node:readline/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { LocalDatabases, RemoteDatabases } from "./databases.mjs";
 import { compare, enter } from "./directory.mjs";
-import { ROOT } from "./platform.mjs";
+import { person } from "./person.mjs";
+import { Stop } from "./platform.mjs";
+import { replace } from "./replacement.mjs";
 import { Settings } from "./settings.mjs";
+import { Refusal, asks, say, shown, table } from "./terminal.mjs";
 
 const USAGE = `usage: tools/admin [OPTIONS] ACTION [EMAIL] [VALUE]
 
@@ -41,6 +40,12 @@ records
   audit [EMAIL]            the last 50 changes by operators, of all accounts or of one
   directory                accounts that the directory of addresses has lost or has wrong, read from the databases;
                            --mend enters them where the address is free, and removes addresses of no account
+
+the house, through the platform's API: also while the Worker is down
+  secret                   the values of all secrets, what lies under each, and the next deed
+  secret RING …            the deed that is due: adds a value, or deletes one that nothing is under. RING is SESSION,
+                           TICKET (then the origins' URLs), API_KEY, ADDRESS, TOTP, SCAN, OPERATOR or ADMIN_YOU;
+                           --now ends the old value at once (SESSION, TICKET, API_KEY, ADMIN_…)
 
 options
   --reason TEXT     why; kept with the change
@@ -81,14 +86,6 @@ const NEED_A_REASON = ["recover", "delete", "allow"];
 const TRIES = 5;
 const PAUSE_MS = 1_000;
 
-/** An error that the operator can read, with the exit code. */
-class Refusal extends Error {
-  constructor(message, code = 2) {
-    super(message);
-    this.code = code;
-  }
-}
-
 async function main() {
   const { values, positionals } = read();
   if (values.help || positionals.length === 0) {
@@ -99,6 +96,7 @@ async function main() {
   const [action, ...words] = positionals;
   const settings = new Settings(values.config);
   if (action === "directory") return directory(settings, values, words);
+  if (action === "secret") return replace(settings, words, values);
   if (!Object.hasOwn(ACTIONS, action)) throw new Refusal(`there is no action ${action}\n\n${USAGE}`);
   const [names, isChange] = ACTIONS[action];
   const parameters = named(action, names, words);
@@ -116,7 +114,7 @@ async function main() {
 function read() {
   const text = { type: "string" };
   const flag = { type: "boolean" };
-  const options = { reason: text, until: text, id: text, config: text, "persist-to": text, yes: flag, mend: flag, help: flag };
+  const options = { reason: text, until: text, id: text, config: text, "persist-to": text, yes: flag, now: flag, mend: flag, help: flag };
   try {
     return parseArgs({ options, allowPositionals: true });
   } catch (error) {
@@ -146,7 +144,6 @@ function end(action, until) {
 
 /** Shows the target and the change, and asks. A deletion asks for the address. */
 async function confirm(service, action, { account, ...parameters }, reason) {
-  const say = (line) => process.stderr.write(`${line}\n`);
   say(`at      ${service.url}, as ${service.person}`);
   let email;
   if (account) {
@@ -155,22 +152,15 @@ async function confirm(service, action, { account, ...parameters }, reason) {
     say(`account ${shown(email)} (${before.state}, ${before.plan}, since ${before.created_at})`);
   }
   say(shown(`change  ${[action, ...Object.values(parameters)].join(" ")}${reason && `, because ${reason}`}`));
-  const expected = action === "delete" ? email : "y";
-  process.stderr.write(action === "delete" ? "Type the account's address to delete it: " : "Go on? [y/N] ");
-  const lines = createInterface({ input: process.stdin });
-  const answer = await new Promise((resolve) => {
-    lines.once("line", resolve);
-    lines.once("close", () => resolve(""));
-  });
-  lines.close();
-  return answer.trim().toLowerCase() === expected.toLowerCase();
+  if (action !== "delete") return asks("Go on? [y/N] ");
+  return asks("Type the account's address to delete it: ", email);
 }
 
 /** The Worker at PORTAL_URL, called by one person. */
 class Service {
   constructor(settings) {
     this.url = process.env.PORTAL_URL ?? (settings.isDeployed ? settings.portal : "http://127.0.0.1:8787");
-    [this.person, this.secret] = key(settings, this.url);
+    [this.person, this.secret] = person(settings, this.url);
   }
 
   /** Repeats a call whose outcome isn't known: with the same id, it takes effect once. Waits for its turn. */
@@ -208,29 +198,6 @@ class Service {
   }
 }
 
-/** The person's name and secret: yours, or the only one that is there. */
-function key(settings, url) {
-  const found = new Map();
-  const add = (text) => {
-    for (const [, name, value] of text.matchAll(/^ADMIN_SECRET_(\w+)=["']?([\w-]+)["']?$/gm)) found.set(name.toLowerCase(), value);
-  };
-  for (const [name, value] of Object.entries(process.env)) add(`${name}=${value}`);
-  if (found.size === 0) for (const file of files(settings, url)) add(readFileSync(file, "utf8"));
-  const you = userInfo().username.toLowerCase().replace(/\W/g, "_");
-  const person = found.has(you) || found.size !== 1 ? you : [...found.keys()][0];
-  if (!found.has(person)) throw new Refusal(`there is no ADMIN_SECRET_${person.toUpperCase()}, in the environment or in SECRETS_FILE`);
-  return [person, Buffer.from(found.get(person), "base64url")];
-}
-
-function files(settings, url) {
-  if (process.env.SECRETS_FILE) return [process.env.SECRETS_FILE];
-  const local = path.join(ROOT, ".dev.vars");
-  if (["127.0.0.1", "localhost"].includes(new URL(url).hostname)) return existsSync(local) ? [local] : [];
-  const folder = path.join(process.env.XDG_CONFIG_HOME || path.join(homedir(), ".config"), "rcpt");
-  const names = existsSync(folder) ? readdirSync(folder) : [];
-  return names.filter((name) => name.startsWith(`${settings.name}-`) && name.endsWith(".secrets")).map((name) => path.join(folder, name));
-}
-
 function parse(text) {
   try {
     return JSON.parse(text);
@@ -258,23 +225,10 @@ function print({ applied, ...answer }) {
   for (const [name, value] of Object.entries(answer)) process.stdout.write(`${name.padEnd(22)}${shown(value)}\n`);
 }
 
-/** Strangers choose addresses and names: marks that a terminal obeys are shown by their number. */
-const shown = (value) =>
-  String(value === "" ? "-" : (value ?? "-")).replace(/\p{C}/gu, (mark) => `\\u{${mark.codePointAt(0).toString(16)}}`);
-
-function table(rows) {
-  const names = Object.keys(rows[0] ?? {});
-  const lines = [names, ...rows.map((row) => names.map((name) => shown(row[name])))];
-  const widths = names.map((_, column) => Math.max(...lines.map((cells) => cells[column].length)));
-  for (const cells of lines) {
-    process.stdout.write(`${cells.map((cell, column) => cell.padEnd(widths[column])).join("  ").trimEnd()}\n`);
-  }
-}
-
 try {
   await main();
 } catch (error) {
-  if (!(error instanceof Refusal)) throw error;
+  if (!(error instanceof Refusal || error instanceof Stop)) throw error;
   process.stderr.write(`admin: ${error.message}\n`);
-  process.exitCode = error.code;
+  process.exitCode = error.code ?? 1;
 }

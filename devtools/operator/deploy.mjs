@@ -14,7 +14,7 @@ import { parseArgs } from "node:util";
 import { statement } from "./databases.mjs";
 import { Platform, ROOT, Stop, WRANGLER } from "./platform.mjs";
 import { rehearse } from "./rehearsal.mjs";
-import { SecretsFile, isAdmin, neededSecrets, ownAdmin } from "./secrets.mjs";
+import { SecretsFile, isAdmin, named, neededRings, newValue, ownAdmin, ringOf } from "./secrets.mjs";
 import { JURISDICTIONS, Settings } from "./settings.mjs";
 
 const READY_SECONDS = 180;
@@ -47,7 +47,7 @@ async function deploy() {
   // Reads the whole state of the account before it changes anything.
   const account = await look(platform, settings);
   const file = new SecretsFile(settings.name, platform.account);
-  const secrets = settleSecrets(account, file);
+  const secrets = settleSecrets(account, file, platform.now);
 
   if (secrets.made.length > 0) {
     file.write(secrets.kept);
@@ -67,7 +67,7 @@ async function tellWhatIsMissing(settings) {
   const mistakes = await rehearse(settings);
   for (const line of mistakes) say(`wrong    ${line}`);
   if (mistakes.length > 0) process.exitCode = 1;
-  say(`needed   secrets: ${[...neededSecrets(), ownAdmin()].join(", ")}`);
+  say(`needed   secrets: ${[...neededRings().map((ring) => `${ring}_…`), ownAdmin()].join(", ")}`);
   if (missing.length === 0) return;
   say("make deploy creates, or asks for, what is missing.");
   process.exitCode = 1;
@@ -136,21 +136,27 @@ function settleJurisdiction(databases, settings) {
  * The secrets that the Worker lacks, from the file or newly generated. Stops if new secrets would end all keys and
  * sessions of a live service.
  */
-function settleSecrets({ databases, worker }, file) {
-  const present = new Set(worker?.bindings.filter(({ type }) => type === "secret_text").map(({ name }) => name));
-  const missing = neededSecrets().filter((name) => !present.has(name));
-  const lacksAdmin = ![...present].some(isAdmin);
-  if (missing.length === 0 && !lacksAdmin) return { made: [], toSet: {} };
+function settleSecrets({ databases, worker }, file, now) {
+  const present = worker?.bindings.filter(({ type }) => type === "secret_text").map(({ name }) => name) ?? [];
+  const lacking = neededRings().filter((ring) => !present.some((name) => ringOf(name) === ring));
+  const lacksAdmin = !present.some(isAdmin);
+  if (lacking.length === 0 && !lacksAdmin) return { made: [], toSet: {} };
   const kept = file.read();
-  if (lacksAdmin) missing.push(Object.keys(kept).find(isAdmin) ?? ownAdmin());
-  const made = missing.filter((name) => !kept[name]);
-  if (made.some((name) => !isAdmin(name)) && databases.some(({ isInUse }) => isInUse))
+  const toMake = lacking.filter((ring) => !Object.keys(kept).some((name) => ringOf(name) === ring));
+  if (toMake.length > 0 && databases.some(({ isInUse }) => isInUse))
     throw new Stop(
-      `${made.filter((name) => !isAdmin(name)).join(", ")}: the Worker lacks ${made.length === 1 ? "it" : "them"}, and the databases have accounts, which new secrets would shut out. ` +
+      `${toMake.join(", ")}: the Worker lacks ${toMake.length === 1 ? "it" : "them"}, and the databases have accounts, which new secrets would shut out. ` +
         `Write what you have kept to ${file.path}, a line NAME=value each, and run this again`,
     );
-  for (const name of made) kept[name] = SecretsFile.generate(name);
-  return { made, kept, toSet: Object.fromEntries(missing.map((name) => [name, kept[name]])) };
+  const fresh = {};
+  for (const ring of toMake) {
+    const value = newValue();
+    fresh[named(ring, value, now)] = value;
+  }
+  if (lacksAdmin && !Object.keys(kept).some(isAdmin)) fresh[ownAdmin()] = newValue();
+  Object.assign(kept, fresh);
+  const isToSet = (name) => (isAdmin(name) ? lacksAdmin : lacking.includes(ringOf(name)));
+  return { made: Object.keys(fresh), kept, toSet: Object.fromEntries(Object.entries(kept).filter(([name]) => isToSet(name))) };
 }
 
 async function create(platform, settings, { databases, jurisdiction, stores, queue }) {
@@ -246,7 +252,7 @@ function tellTheRest(settings, file) {
   say(`
 Left to do by hand:
 - Onboard ${settings.mailFrom.split("@")[1]} for email sending, in Cloudflare's dashboard.
-- On each origin, in /etc/rcpt/origin.toml: ticket_secrets = TICKET_SECRETS of ${copy}
+- On each origin, in /etc/rcpt/origin.toml: ticket_secrets = the value of TICKET_SECRET_… in ${copy}
 - Once an origin runs: npx wrangler secret put ORIGINS (https://origin.acme.com, several with commas). It takes effect in
   seconds, and no deployment changes it.
 - Let a monitor ask ${new URL("/v1/health/ready", settings.portal)} every minute, and call you unless it answers 200.

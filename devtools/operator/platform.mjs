@@ -33,6 +33,7 @@ export class Platform {
     return platform;
   }
 
+  /** `now` is the platform's time at the last call, in milliseconds. */
   constructor(headers) {
     this.headers = headers;
     this.base = process.env.CLOUDFLARE_API_BASE_URL ?? "https://api.cloudflare.com/client/v4";
@@ -80,6 +81,16 @@ export class Platform {
   /** The deployed Worker's settings, or undefined if there is no Worker. */
   worker(name) {
     return this.call("GET", `/accounts/${this.account}/workers/scripts/${name}/settings`, undefined, [404]);
+  }
+
+  /** Adds a secret to the deployed Worker, which takes effect within seconds. */
+  addSecret(worker, name, text) {
+    return this.call("PUT", `/accounts/${this.account}/workers/scripts/${worker}/secrets`, { name, text, type: "secret_text" });
+  }
+
+  /** Deletes a secret; nothing happens if it isn't there. */
+  deleteSecret(worker, name) {
+    return this.call("DELETE", `/accounts/${this.account}/workers/scripts/${worker}/secrets/${name}`, undefined, [404]);
   }
 
   async crons(name) {
@@ -136,6 +147,7 @@ export class Platform {
       if (method === "GET" && !isAgain) return this.call(method, path, body, expected, true);
       throw new Stop(`${method} ${path}: no answer (${error.cause?.code ?? error.message}). Run this again`);
     }
+    this.now = Date.parse(reply.headers.get("date")) || Date.now();
     if (expected.includes(reply.status)) return undefined;
     const said = parse(text);
     if (reply.ok && said?.success) return said.result;

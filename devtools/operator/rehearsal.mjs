@@ -1,13 +1,12 @@
 // Starts the built Worker in the local runtime with the settings of wrangler.toml, before they are published: the Worker
 // itself says what is wrong with them.
-import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Stop } from "./platform.mjs";
-import { neededSecrets } from "./secrets.mjs";
+import { named, neededRings, newValue } from "./secrets.mjs";
 
 /** Tenths of a second until the Worker has written its log. */
 const LINE_TRIES = 100;
@@ -28,13 +27,15 @@ export async function rehearse(settings) {
     path: path.join(folder, name),
     contents: readFileSync(path.join(folder, name)),
   });
-  const secrets = Object.fromEntries(neededSecrets().map((name) => [name, `k1:${randomBytes(32).toString("base64url")}`]));
+  const value = newValue();
+  const secrets = Object.fromEntries(neededRings().map((ring) => [named(ring, value, Date.now()), value]));
   const lines = [];
   const runtime = new Miniflare({
     ...options,
     modules: [module(path.basename(settings.main)), ...files.map(module)],
     modulesRoot: folder,
-    bindings: { ...secrets, ...options.bindings },
+    // Without a .dev.vars beside the file: that is not published.
+    bindings: { ...secrets, ...settings.toml.vars },
     cf: false,
     handleRuntimeStdio: (...streams) => {
       for (const stream of streams) createInterface({ input: stream }).on("line", (line) => lines.push(line));

@@ -1,14 +1,29 @@
-// The operator's copy of the Worker's secrets: lines of NAME=value in a file of mode 0600, outside any git work tree.
-import { randomBytes } from "node:crypto";
+// Names of the Worker's secrets, and the operator's copy: lines of NAME=value in a file of mode 0600, outside any git work
+// tree. A value of a ring is named after its ring, its minute and its id: SESSION_SECRET_20261128T0130_4e13baf98a.
+import { createHmac, randomBytes } from "node:crypto";
 import fs from "node:fs";
 import { homedir, userInfo } from "node:os";
 import path from "node:path";
 import { ROOT, Stop } from "./platform.mjs";
 
-/** Names of the secrets without which the Worker rejects every request. */
-export function neededSecrets() {
+/** The rings without a value of which the Worker rejects every request. */
+export function neededRings() {
   const configuration = fs.readFileSync(path.join(ROOT, "edge/src/config.rs"), "utf8");
-  return [...configuration.matchAll(/read\.keys\("(\w+)"\)/g)].map(([, name]) => name);
+  return [...configuration.matchAll(/read\.ring\("(\w+)"\)/g)].map(([, ring]) => ring);
+}
+
+export const newValue = () => randomBytes(32).toString("base64url");
+/** A value's id (shared/src/key_ring.rs). */
+export const idOf = (value) => createHmac("sha256", Buffer.from(value, "base64url")).update("rcpt secret id").digest("hex").slice(0, 10);
+/** The name of a ring's value that is made now; times are in milliseconds. */
+export const named = (ring, value, now) => `${ring}_${new Date(now).toISOString().slice(0, 16).replace(/[-:]/g, "")}_${idOf(value)}`;
+const parts = (name) => name.match(/^(\w+_SECRET)_(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)_[0-9a-f]{10}$/) ?? [];
+/** The ring of a value's name; undefined for other names. */
+export const ringOf = (name) => parts(name)[1];
+/** The minute of a value's making. */
+export function made(name) {
+  const [, , year, month, ...rest] = parts(name).map(Number);
+  return Date.UTC(year, month - 1, ...rest);
 }
 
 /** Whether it is an operator's secret; each operator has one. */
@@ -21,11 +36,6 @@ export class SecretsFile {
   constructor(worker, account) {
     const folder = process.env.XDG_CONFIG_HOME || path.join(homedir(), ".config");
     this.path = path.resolve(process.env.SECRETS_FILE || path.join(folder, "rcpt", `${worker}-${account.slice(0, 8)}.secrets`));
-  }
-
-  static generate(name) {
-    const value = randomBytes(32).toString("base64url");
-    return isAdmin(name) ? value : `k1:${value}`;
   }
 
   read() {

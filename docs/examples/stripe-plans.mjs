@@ -5,7 +5,7 @@
 // checkout.session.completed and customer.subscription.created, .updated and .deleted here.
 //
 //   STRIPE_WEBHOOK_SECRET  whsec_… of that endpoint
-//   OPERATOR_SECRETS       as the Worker's; the first one signs
+//   OPERATOR_SECRET        a value of the Worker's ring of this name
 //   RCPT_URL               such as https://rcpt.example.net
 //   PLANS                  plan of each price, as JSON: {"price_1Pro": "pro"}
 //   STORE                  file that remembers which customer is which account (default customers.json)
@@ -14,9 +14,9 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 
-const { STRIPE_WEBHOOK_SECRET, OPERATOR_SECRETS, RCPT_URL, STORE = "customers.json", PORT = "8080" } = process.env;
+const { STRIPE_WEBHOOK_SECRET, OPERATOR_SECRET, RCPT_URL, STORE = "customers.json", PORT = "8080" } = process.env;
 const PLANS = JSON.parse(process.env.PLANS);
-const key = Buffer.from(OPERATOR_SECRETS.split(",")[0].split(":")[1], "base64url");
+const key = Buffer.from(OPERATOR_SECRET, "base64url");
 /** Time for a renewal to arrive after the period it renews. */
 const GRACE_S = 3 * 24 * 3600;
 const TOLERANCE_S = 5 * 60;

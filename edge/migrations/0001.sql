@@ -184,7 +184,7 @@ CREATE TABLE second_factors (
   account_id TEXT    NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
   -- Random.
   id         TEXT    NOT NULL,
-  -- Sealed (AES-256-GCM, the account id as associated data), base64, after the name of the secret (`kid.`).
+  -- Sealed (AES-256-GCM, the account id as associated data), base64, after the id of the secret (`id.`).
   secret     TEXT    NOT NULL,
   on_at      INTEGER NOT NULL,
   -- NULL: it's on.

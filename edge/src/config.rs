@@ -3,6 +3,7 @@
 mod homes;
 mod names;
 mod reader;
+mod ring;
 mod site;
 
 use rcpt_shared::{CacheTimes, KeyRing};
@@ -88,6 +89,21 @@ impl Config {
         rest.split('/').next().unwrap_or_default()
     }
 
+    /// Lets the secrets sign whose time has come at `now` (Unix seconds): an isolate may outlive a replacement.
+    pub fn turn_rings(&self, now: u64) {
+        let needed = [
+            &self.session_secrets,
+            &self.api_key_secrets,
+            &self.ticket_secrets,
+            &self.address_secrets,
+            &self.totp_secrets,
+            &self.scan_secrets,
+        ];
+        for ring in needed.into_iter().chain(&self.operator_secrets) {
+            ring.turn(now);
+        }
+    }
+
     /// Reads the configuration of a Worker with `databases` databases; `value` returns a variable
     /// or secret by name, and `names` are those that exist.
     ///
@@ -98,16 +114,16 @@ impl Config {
         names: &[String],
         databases: usize,
     ) -> Result<Self, Vec<String>> {
-        let mut read = Reader::new(&value);
+        let mut read = Reader::new(&value, names);
         let portal_url = read.url("PORTAL_URL");
         read.is_local = reader::is_on_this_machine(&portal_url);
-        read.look_for_unknown(names);
-        let session_secrets = read.keys("SESSION_SECRETS");
-        let api_key_secrets = read.keys("API_KEY_SECRETS");
-        let ticket_secrets = read.keys("TICKET_SECRETS");
-        let address_secrets = read.keys("ADDRESS_SECRETS");
-        let totp_secrets = read.keys("TOTP_SECRETS");
-        let scan_secrets = read.keys("SCAN_SECRETS");
+        read.look_for_unknown();
+        let session_secrets = read.ring("SESSION_SECRET");
+        let api_key_secrets = read.ring("API_KEY_SECRET");
+        let ticket_secrets = read.ring("TICKET_SECRET");
+        let address_secrets = read.ring("ADDRESS_SECRET");
+        let totp_secrets = read.ring("TOTP_SECRET");
+        let scan_secrets = read.ring("SCAN_SECRET");
         let scan_retries = read.retries("SCAN_RETRY_SECONDS");
         let origins = read.origins("ORIGINS");
         let mail_from = read.text("MAIL_FROM");
@@ -124,8 +140,8 @@ impl Config {
         };
         let throttle = read.throttle();
         let site = read.site();
-        let admin_keys = read.admin_keys(names);
-        let operator_secrets = read.optional_keys("OPERATOR_SECRETS");
+        let admin_keys = read.admin_keys();
+        let operator_secrets = read.optional_ring("OPERATOR_SECRET");
         let turnstile = read.turnstile();
         let (mistakes, warnings) = (read.mistakes, read.warnings);
         // A closure, so that a missing secret, already recorded as a mistake, returns `None`.
@@ -195,16 +211,16 @@ pub mod tests {
     use rcpt_shared::Status;
 
     fn values() -> HashMap<&'static str, String> {
-        let secret = format!("k1:{}", "w".repeat(43));
+        // The value's id is the same in every ring.
         let mut values: HashMap<_, _> = [
-            "SESSION_SECRETS",
-            "API_KEY_SECRETS",
-            "TICKET_SECRETS",
-            "ADDRESS_SECRETS",
-            "TOTP_SECRETS",
-            "SCAN_SECRETS",
+            "SESSION_SECRET_20261128T0130_bf4257beeb",
+            "API_KEY_SECRET_20261128T0130_bf4257beeb",
+            "TICKET_SECRET_20261128T0130_bf4257beeb",
+            "ADDRESS_SECRET_20261128T0130_bf4257beeb",
+            "TOTP_SECRET_20261128T0130_bf4257beeb",
+            "SCAN_SECRET_20261128T0130_bf4257beeb",
         ]
-        .map(|name| (name, secret.clone()))
+        .map(|name| (name, "w".repeat(43)))
         .into();
         values.insert("ORIGINS", "https://a.example/, http://127.0.0.1:8788".into());
         values.insert("PORTAL_URL", "https://portal.example/".into());
@@ -239,12 +255,19 @@ pub mod tests {
         values.remove("MAIL_FROM");
         values.insert("PORTAL_URL", "portal.example".into());
         values.insert("HOMES", "*:1".into());
-        values.insert("SESSION_SECRETS", "k1:short".into());
+        values.insert("SESSION_SECRET_20261128T0130_bf4257beeb", "short".into());
+        values.remove("SCAN_SECRET_20261128T0130_bf4257beeb");
         values.insert("RESET_MAILS_PER_DAY", "many".into());
         let mistakes = read(&values).unwrap_err();
         let names: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
-        let expected =
-            ["PORTAL_URL", "SESSION_SECRETS", "MAIL_FROM", "HOMES", "RESET_MAILS_PER_DAY"];
+        let expected = [
+            "PORTAL_URL",
+            "SESSION_SECRET_20261128T0130_bf4257beeb",
+            "SCAN_SECRET",
+            "MAIL_FROM",
+            "HOMES",
+            "RESET_MAILS_PER_DAY",
+        ];
         assert_eq!(names, expected);
     }
 
@@ -258,7 +281,7 @@ pub mod tests {
             ("CONTACT_URL", " "),
             ("CONTACT_EMAIL", "help@example.org"),
             ("TERMS_URL", "https://example.org/terms/"),
-            ("OPERATOR_SECRETS", ""),
+            ("OPERATOR_SECRET_20261128T0130_bf4257beeb", ""),
         ] {
             values.insert(name, value.into());
         }
@@ -296,10 +319,45 @@ pub mod tests {
         ];
         expected.sort_unstable();
         assert_eq!(names, expected);
-        // A ring of which a secret can't be read would refuse what it should accept.
-        values.insert("OPERATOR_SECRETS", "k1:short".into());
+        // A ring of which nothing can be read would refuse what it should accept.
+        values.insert("OPERATOR_SECRET_20261128T0130_bf4257beeb", "short".into());
         let mistakes = read(&values).unwrap_err();
-        assert!(mistakes[0].starts_with("OPERATOR_SECRETS: "), "{mistakes:?}");
+        assert!(mistakes[0].starts_with("OPERATOR_SECRET_20261128T0130"), "{mistakes:?}");
+    }
+
+    #[test]
+    fn a_value_that_isnt_the_one_of_its_name_is_left_out_while_there_is_another() {
+        let mut values = values();
+        let unfit = [
+            "SESSION_SECRET_20261128T0130_0000000000",
+            "SESSION_SECRET_20261328T0130_bf4257beeb",
+            "SESSION_SECRET_20261128T01300_bf4257beeb",
+            "SESSION_SECRET_20261128_bf4257beeb",
+            "SESSION_SECRET_é0261128T013_bf4257beeb",
+            "SESSION_SECRET_A",
+        ];
+        for name in unfit {
+            values.insert(name, "w".repeat(43));
+        }
+        let config = read(&values).unwrap();
+        assert_eq!(config.session_secrets.ids().collect::<Vec<_>>(), ["bf4257beeb"]);
+        for name in unfit {
+            let named = |warning: &String| warning.starts_with(&format!("{name}: "));
+            assert!(config.warnings.iter().any(named), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_value_signs_ten_minutes_after_the_minute_in_its_name_in_an_isolate_that_lives_on() {
+        let mut values = values();
+        values.insert("SESSION_SECRET_20261128T0200_7c2a11c963", "0".repeat(43));
+        let config = read(&values).unwrap();
+        // 2026-11-28T02:09:59Z
+        let before = 1_795_831_799;
+        for (now, signs) in [(before, "bf4257beeb"), (before + 1, "7c2a11c963")] {
+            config.turn_rings(now);
+            assert_eq!(config.session_secrets.signing().0, signs, "{now}");
+        }
     }
 
     #[test]
@@ -354,7 +412,7 @@ pub mod tests {
         let mut values = values();
         values.insert("TURNSTILE_SECRET", "0x4wwww".into());
         let shown = format!("{:?}", read(&values).unwrap());
-        assert!(shown.contains("k1") && !shown.contains("wwww"), "{shown}");
+        assert!(shown.contains("bf4257beeb") && !shown.contains("wwww"), "{shown}");
         assert!(shown.contains("https://challenges.cloudflare.com/turnstile/v0/siteverify"));
     }
 }

@@ -115,14 +115,14 @@ struct Service {
 impl Service {
     async fn start(count: usize) -> Result<Self> {
         let sandbox = Sandbox::start()?;
-        let tickets = secret::key_ring()?;
+        let tickets = secret::value()?;
         let mut origins = Vec::new();
         for _ in 0..count {
             let builder = Origin::builder().routes(&sandbox.routes()).ticket_secrets(&tickets);
             origins.push(builder.start().await?);
         }
         let urls: Vec<_> = origins.iter().map(|origin| origin.url.as_str()).collect();
-        let edge = Edge::builder().origins(&urls).var("TICKET_SECRETS", &tickets);
+        let edge = Edge::builder().origins(&urls).ring("TICKET_SECRET", &tickets);
         let edge = edge.start().await?;
         let account = Arc::new(edge.account().await);
         edge.set(&account.email, "plan = 'unlimited'").await;

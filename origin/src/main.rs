@@ -31,7 +31,7 @@ use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
 
 /// Valid ticket secrets for a command that verifies no tickets.
-const UNUSED_SECRETS: &str = "unused:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+const UNUSED_SECRETS: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 fn main() -> ExitCode {
     let cli = Cli::read();

@@ -10,7 +10,7 @@ use rcpt_shared::{
 };
 use serde_json::Value;
 
-const KEYS: &str = "k1:BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc";
+const KEYS: &str = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc";
 const NOW: u64 = 1_790_000_000;
 
 /// The recorded lines of a version: kind and text.

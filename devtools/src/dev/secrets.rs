@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use rcpt_tests::service::secret;
+use rcpt_tests::service::{clock, secret};
 
 use super::say;
 
@@ -35,9 +35,10 @@ pub(super) fn ensure(path: &Path) -> Result<Secrets> {
             added += &format!("{name}={value}\n");
         }
     }
-    for name in secret::EDGE {
-        if value_of(&present, name).is_none() {
-            added += &format!("{name}={}\n", secret::key_ring()?);
+    for ring in secret::RINGS {
+        if values_of(&present, ring).is_empty() {
+            let value = secret::value()?;
+            added += &format!("{}={value}\n", secret::name(ring, clock::now(), &value));
         }
     }
     if value_of(&present, secret::ADMIN).is_none() {
@@ -50,16 +51,22 @@ pub(super) fn ensure(path: &Path) -> Result<Secrets> {
         file.write_all(added.as_bytes()).with_context(|| format!("writing {}", path.display()))?;
     }
     let all = format!("{present}\n{added}");
-    let tickets = value_of(&all, "TICKET_SECRETS").context("TICKET_SECRETS is empty")?;
-    Ok(Secrets { tickets: tickets.to_owned() })
+    Ok(Secrets { tickets: values_of(&all, "TICKET_SECRET").join(",") })
 }
 
 fn value_of<'a>(vars: &'a str, name: &str) -> Option<&'a str> {
-    vars.lines().find_map(|line| {
-        let (key, value) = line.split_once('=')?;
-        let value = value.trim().trim_matches(['"', '\'']);
-        (key.trim() == name && !value.is_empty()).then_some(value)
-    })
+    pairs(vars).find_map(|(key, value)| (key == name).then_some(value))
+}
+
+fn values_of<'a>(vars: &'a str, ring: &str) -> Vec<&'a str> {
+    let is_of = |key: &str| key.strip_prefix(ring).is_some_and(|rest| rest.starts_with('_'));
+    pairs(vars).filter_map(|(key, value)| is_of(key).then_some(value)).collect()
+}
+
+fn pairs(vars: &str) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = vars.lines().filter_map(|line| line.split_once('='));
+    let plain = pairs.map(|(key, value)| (key.trim(), value.trim().trim_matches(['"', '\''])));
+    plain.filter(|(_, value)| !value.is_empty())
 }
 
 #[cfg(test)]
@@ -68,18 +75,18 @@ mod tests {
 
     use rcpt_tests::service::secret;
 
-    use super::{ensure, value_of};
+    use super::{ensure, values_of};
 
     #[test]
     fn secrets_are_made_once_and_kept_and_only_the_owner_reads_them() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".dev.vars");
-        fs::write(&path, "TICKET_SECRETS=\"mine:abc\"\nEXTRA=1").unwrap();
-        assert_eq!(ensure(&path).unwrap().tickets, "mine:abc");
+        fs::write(&path, "TICKET_SECRET_A=\"abc\"\nEXTRA=1").unwrap();
+        assert_eq!(ensure(&path).unwrap().tickets, "abc");
         let first = fs::read_to_string(&path).unwrap();
-        assert!(first.starts_with("TICKET_SECRETS=\"mine:abc\"\nEXTRA=1\n"), "{first}");
-        assert!(secret::EDGE.iter().all(|name| value_of(&first, name).is_some()), "{first}");
-        assert_eq!(ensure(&path).unwrap().tickets, "mine:abc");
+        assert!(first.starts_with("TICKET_SECRET_A=\"abc\"\nEXTRA=1\n"), "{first}");
+        assert!(secret::RINGS.iter().all(|ring| !values_of(&first, ring).is_empty()), "{first}");
+        assert_eq!(ensure(&path).unwrap().tickets, "abc");
         assert_eq!(fs::read_to_string(&path).unwrap(), first);
 
         let fresh = folder.path().join("fresh");
@@ -102,12 +109,12 @@ mod tests {
                 started.into_iter().map(|one| one.join().unwrap()).collect()
             });
             let written = fs::read_to_string(path).unwrap();
-            let stored_secret = value_of(&written, "TICKET_SECRETS").unwrap();
+            let stored_secret = values_of(&written, "TICKET_SECRET")[0];
             assert!(
                 tickets.iter().all(|tickets| tickets == stored_secret),
                 "{tickets:?} and in the file {written}"
             );
-            assert_eq!(written.matches("TICKET_SECRETS").count(), 1, "{written}");
+            assert_eq!(written.matches("TICKET_SECRET_").count(), 1, "{written}");
         }
     }
 }

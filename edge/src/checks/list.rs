@@ -272,7 +272,7 @@ mod tests {
     use super::{Answers, List, ListAnswer};
 
     fn list(emails: &[&str]) -> List {
-        let secrets = KeyRing::parse(&format!("k:{}", "w".repeat(43))).unwrap();
+        let secrets = KeyRing::parse(&"w".repeat(43)).unwrap();
         List::of(emails.iter().map(|email| read(email)), false, &secrets)
     }
 

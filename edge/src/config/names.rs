@@ -1,7 +1,9 @@
 //! The names of the settings: an unknown one is a mistake of the operator, which `make deploy` names.
 
+use crate::credentials::admin_keys;
+
 /// Settings of a deployed service. The portal's build reads the last.
-pub const SETTINGS: [&str; 20] = [
+pub const SETTINGS: [&str; 13] = [
     "ORIGINS",
     "PORTAL_URL",
     "MAIL_FROM",
@@ -12,17 +14,27 @@ pub const SETTINGS: [&str; 20] = [
     "CHECKOUT_URLS",
     "HOMES",
     "DNS_URL",
-    "SESSION_SECRETS",
-    "API_KEY_SECRETS",
-    "TICKET_SECRETS",
-    "ADDRESS_SECRETS",
-    "TOTP_SECRETS",
-    "SCAN_SECRETS",
-    "OPERATOR_SECRETS",
     "TURNSTILE_SECRET",
     "TURNSTILE_URL",
     "TURNSTILE_SITE_KEY",
 ];
+
+/// Rings of secrets: the names of their values begin with these.
+pub const RINGS: [&str; 7] = [
+    "SESSION_SECRET",
+    "API_KEY_SECRET",
+    "TICKET_SECRET",
+    "ADDRESS_SECRET",
+    "TOTP_SECRET",
+    "SCAN_SECRET",
+    "OPERATOR_SECRET",
+];
+
+/// True for the name of a ring's value, and of an operator's secret.
+pub fn is_secret(name: &str) -> bool {
+    let is_of = |ring: &&str| name.strip_prefix(*ring).is_some_and(|rest| rest.starts_with('_'));
+    name.starts_with(admin_keys::PREFIX) || RINGS.iter().any(is_of)
+}
 
 /// The budgets of emails: the only numbers that operators choose.
 pub const BUDGETS: [&str; 2] = ["REGISTRATION_MAILS_PER_DAY", "RESET_MAILS_PER_DAY"];
@@ -54,7 +66,7 @@ pub const TEST_NUMBERS: [&str; 21] = [
 
 /// The message about a setting that doesn't exist.
 pub fn unknown(name: &str) -> String {
-    let all = SETTINGS.iter().chain(&BUDGETS);
+    let all = SETTINGS.iter().chain(&RINGS).chain(&BUDGETS);
     let nearest = all.map(|known| (distance(name, known), known)).min();
     match nearest {
         Some((0..=3, known)) => format!("{name}: there is no such setting. Did you mean {known}?"),
@@ -82,7 +94,7 @@ fn distance(one: &str, other: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUDGETS, SETTINGS, TEST_NUMBERS, distance, unknown};
+    use super::{BUDGETS, RINGS, SETTINGS, TEST_NUMBERS, distance, unknown};
 
     #[test]
     fn every_setting_that_is_read_is_listed_and_no_other() {
@@ -96,10 +108,11 @@ mod tests {
         // Read by the portal's build.
         read.push("TURNSTILE_SITE_KEY");
         for name in &read {
-            let listed = SETTINGS.iter().chain(&BUDGETS).chain(&TEST_NUMBERS).any(|it| it == name);
+            let all = SETTINGS.iter().chain(&RINGS).chain(&BUDGETS).chain(&TEST_NUMBERS);
+            let listed = all.into_iter().any(|it| it == name);
             assert!(listed, "{name}");
         }
-        for name in SETTINGS.iter().chain(&BUDGETS).chain(&TEST_NUMBERS) {
+        for name in SETTINGS.iter().chain(&RINGS).chain(&BUDGETS).chain(&TEST_NUMBERS) {
             assert!(read.contains(name), "{name}");
         }
     }
@@ -107,7 +120,7 @@ mod tests {
     #[test]
     fn every_setting_is_on_the_page() {
         let page = include_str!("../../../docs/configuration.md");
-        for name in SETTINGS.iter().chain(&BUDGETS) {
+        for name in SETTINGS.iter().chain(&RINGS).chain(&BUDGETS) {
             assert!(page.contains(&format!("`{name}`")), "docs/configuration.md has no {name}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use rcpt_shared::{Address, KeyRing};
+use rcpt_shared::Address;
 use secrecy::SecretString;
 
 use super::{
@@ -34,6 +34,8 @@ pub fn is_on_this_machine(portal_url: &str) -> bool {
 /// `optional` isn't inlined: it is called for many values, and the Worker's size is limited.
 pub struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,
+    /// Names of the variables, secrets and bindings.
+    pub names: &'a [String],
     /// Settings without which answers would be wrong: the service stops.
     pub mistakes: Vec<String>,
     /// Settings without which the service goes on.
@@ -42,18 +44,18 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(value: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { value, mistakes: Vec::new(), warnings: Vec::new(), is_local: false }
+    pub fn new(value: &'a dyn Fn(&str) -> Option<String>, names: &'a [String]) -> Self {
+        Self { value, names, mistakes: Vec::new(), warnings: Vec::new(), is_local: false }
     }
 
-    /// Names the settings, among these names of variables, secrets and bindings, that nothing reads.
-    pub fn look_for_unknown(&mut self, names: &[String]) {
+    /// Names the settings that nothing reads.
+    pub fn look_for_unknown(&mut self) {
         let is_known = |name: &str| {
             let is_listed = SETTINGS.contains(&name) || BUDGETS.contains(&name);
-            is_listed || name.starts_with(admin_keys::PREFIX) || self.has_number(name)
+            is_listed || names::is_secret(name) || self.has_number(name)
         };
         let is_text = |name: &str| (self.value)(name).is_some();
-        let unknown = names.iter().filter(|name| is_text(name) && !is_known(name));
+        let unknown = self.names.iter().filter(|name| is_text(name) && !is_known(name));
         let unknown: Vec<_> = unknown.map(|name| names::unknown(name)).collect();
         self.warnings.extend(unknown);
     }
@@ -106,7 +108,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline(never)]
-    fn optional(&self, name: &str) -> Option<String> {
+    pub fn optional(&self, name: &str) -> Option<String> {
         let text = (self.value)(name)?.trim().to_owned();
         (!text.is_empty()).then_some(text)
     }
@@ -228,9 +230,10 @@ impl<'a> Reader<'a> {
         Some(Turnstile { url: self.origin("TURNSTILE_URL", url), secret })
     }
 
-    pub fn admin_keys(&mut self, names: &[String]) -> AdminKeys {
+    /// Reads the secrets of the operators: one name each.
+    pub fn admin_keys(&mut self) -> AdminKeys {
         let mut keys = AdminKeys::default();
-        for name in names.iter().filter(|name| name.starts_with(admin_keys::PREFIX)) {
+        for name in self.names.iter().filter(|name| name.starts_with(admin_keys::PREFIX)) {
             if let Some(value) = self.optional(name)
                 && let Err(mistake) = keys.add(name, &value)
             {
@@ -238,22 +241,6 @@ impl<'a> Reader<'a> {
             }
         }
         keys
-    }
-
-    /// `None` if it isn't set, and after a mistake.
-    pub fn optional_keys(&mut self, name: &str) -> Option<KeyRing> {
-        self.optional(name).and_then(|_| self.keys(name))
-    }
-
-    pub fn keys(&mut self, name: &str) -> Option<KeyRing> {
-        let configured = self.text(name);
-        let ring = KeyRing::parse(&configured);
-        if let Err(error) = &ring
-            && !configured.is_empty()
-        {
-            self.mistakes.push(format!("{name}: {error}"));
-        }
-        ring.ok()
     }
 
     pub fn number(&mut self, name: &str, default: u64, least: u64, most: u64) -> u64 {

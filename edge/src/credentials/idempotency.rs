@@ -13,6 +13,7 @@ use crate::{account::AccountId, error::Error};
 
 #[derive(Debug)]
 pub struct Idempotent {
+    /// Hashes of the key under the signing secret and under the oldest other one; equal if there is only one secret.
     names: [String; 2],
     /// Hashes over the key and the request, in the same order of secrets.
     requests: [String; 2],
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn another_account_key_request_or_secret_is_another_hash_and_opens_nothing() {
-        let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
+        let (old, new) = ("w".repeat(43), "0".repeat(43));
         let of = |ring: &KeyRing, account, key, address| {
             let request = format!("check\0{address}");
             Idempotent::new(ring, AccountId::from_u64(account), key, &request)

@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_secret_belongs_to_its_account_and_name() {
-        let keys = ring(&format!("a:{}", "w".repeat(43)));
+        let keys = ring(&"w".repeat(43));
         let one = text(&keys, ACCOUNT, "n");
         assert!(one.starts_with("whsec_") && one.len() == 6 + 44, "{one}");
         assert_eq!(one, text(&keys, ACCOUNT, "n"));
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn both_names_and_both_secrets_of_the_ring_sign_while_they_are_live() {
-        let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
+        let (old, new) = ("w".repeat(43), "0".repeat(43));
         let of = |ring: &KeyRing, names| signatures(ring, ACCOUNT, names, MESSAGE);
         let before = of(&ring(&old), ["n", ""]);
         assert!(before.starts_with("v1,") && !before.contains(' '), "{before}");

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_message_shows_its_place_and_no_address_and_opens_in_its_place_only() {
-        let keys = KeyRing::parse(&format!("k:{}", "w".repeat(43))).unwrap();
+        let keys = KeyRing::parse(&"w".repeat(43)).unwrap();
         let position = MessagePosition {
             account: AccountId::from_u64(7),
             scan: "scan_1".into(),

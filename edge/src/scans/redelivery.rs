@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn no_message_waits_longer_than_its_scan_may_take() {
-        let keys = KeyRing::parse(&format!("k:{}", "w".repeat(43))).unwrap();
+        let keys = KeyRing::parse(&"w".repeat(43)).unwrap();
         let (account, scan) = (AccountId::from_u64(7), "scan_1".to_owned());
         let position =
             MessagePosition { account, scan, part: 0, slot: 0, round: 0, since: SENT_AT };

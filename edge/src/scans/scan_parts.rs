@@ -208,8 +208,8 @@ pub async fn compare(
     };
     // Not `macs_of`: a part with a stored MAC is compared even if few addresses were sent.
     let macs = part_macs(&app.config.scan_secrets, &call.id, number, addresses);
-    let kid = |mac: &str| mac.split_once('.').map(|(kid, _)| kid.to_owned());
-    if !macs.iter().any(|own| kid(own) == kid(&mac)) {
+    let id = |mac: &str| mac.split_once('.').map(|(id, _)| id.to_owned());
+    if !macs.iter().any(|own| id(own) == id(&mac)) {
         // The MAC's secret has been removed since.
         return Err(Error::nothing_to_match());
     }

@@ -1,4 +1,4 @@
-//! Renews the seals of second factors under a retiring secret, so that the old secret can be removed.
+//! Renews the seals of second factors under another secret than the one that signs, so that the old one can be deleted.
 
 use rcpt_shared::KeyRing;
 use serde::{Deserialize, Serialize};
@@ -35,23 +35,29 @@ struct Renewed {
 }
 
 pub async fn run(database: &Database, secrets: &KeyRing) -> Result<(), Error> {
-    let Some(kid) = secrets.kids().nth(1) else { return Ok(()) };
-    // `/` follows `.`, the character after a kid.
-    let (from, to) = (format!("{kid}."), format!("{kid}/"));
-    for _ in 0..ROUNDS_MAX {
-        let params = vec![(&from).into(), (&to).into()];
-        let outdated: Vec<Outdated> = database.batch(&[(SELECT_SEALS, params)]).await?.all(0)?;
-        let row_count = outdated.len();
-        let renewed = outdated.into_iter().filter_map(|Outdated { id, outdated }| {
-            let secret = TotpSecret::open(secrets, id, &outdated).ok()?;
-            let fresh = secret.seal(secrets, id, random::bytes().ok()?).ok()?;
-            Some(Renewed { id, outdated, fresh })
-        });
-        let renewed = serde_json::to_string(&Vec::from_iter(renewed))
-            .map_err(|error| Error::internal(format!("renewed: {error}")))?;
-        database.run((UPDATE_SEALS, vec![(&renewed).into()])).await?;
-        if row_count < ROUND_ROWS {
-            break;
+    let mut rounds = 0..ROUNDS_MAX;
+    for id in secrets.ids().skip(1) {
+        // `/` follows `.`, the character after an id.
+        let (from, to) = (format!("{id}."), format!("{id}/"));
+        while rounds.next().is_some() {
+            let params = vec![(&from).into(), (&to).into()];
+            let outdated: Vec<Outdated> =
+                database.batch(&[(SELECT_SEALS, params)]).await?.all(0)?;
+            let row_count = outdated.len();
+            if row_count == 0 {
+                break;
+            }
+            let renewed = outdated.into_iter().filter_map(|Outdated { id, outdated }| {
+                let secret = TotpSecret::open(secrets, id, &outdated).ok()?;
+                let fresh = secret.seal(secrets, id, random::bytes().ok()?).ok()?;
+                Some(Renewed { id, outdated, fresh })
+            });
+            let renewed = serde_json::to_string(&Vec::from_iter(renewed))
+                .map_err(|error| Error::internal(format!("renewed: {error}")))?;
+            database.run((UPDATE_SEALS, vec![(&renewed).into()])).await?;
+            if row_count < ROUND_ROWS {
+                break;
+            }
         }
     }
     Ok(())

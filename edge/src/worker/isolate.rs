@@ -18,7 +18,7 @@ use super::answer::{self, LogLine};
 use crate::{
     app::{App, policies::Policies, recent::Recent, refusal_counts::RefusalCounts},
     cf::{
-        assets::Assets, database::Database, deferred::Deferred, limiter::Limiter, log,
+        assets::Assets, clock, database::Database, deferred::Deferred, limiter::Limiter, log,
         mailer::Mailer, queue::ScanQueue, verdict_cache::VerdictCache,
     },
     config::{self, Config},
@@ -53,7 +53,9 @@ static ISOLATE: OnceLock<Result<Isolate, Vec<String>>> = OnceLock::new();
 /// # Errors
 /// The configuration's mistakes. A mistake lasts until the next deployment replaces the isolate.
 pub fn of(env: &Env) -> Result<&'static Isolate, &'static [String]> {
-    ISOLATE.get_or_init(|| build(env)).as_ref().map_err(Vec::as_slice)
+    let isolate = ISOLATE.get_or_init(|| build(env)).as_ref().map_err(Vec::as_slice)?;
+    isolate.app.config.turn_rings(clock::now());
+    Ok(isolate)
 }
 
 /// Log line of an isolate whose configuration has mistakes that stop nothing.

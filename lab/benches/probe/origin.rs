@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::nameserver::Nameserver;
 
-pub const TICKET_SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
+pub const TICKET_SECRETS: &str = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 
 /// Starts an origin that finds `server` in DNS as the mail host of every domain, and may open any
 /// number of sessions.

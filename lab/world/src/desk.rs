@@ -37,7 +37,7 @@ use crate::{
 
 /// Time for which a restarting origin accepts no questions.
 const RESTART_TIME: Duration = Duration::from_secs(12);
-const SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
+const SECRETS: &str = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 
 /// An answer to a single check.
 pub struct SingleAnswer {

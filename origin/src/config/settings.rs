@@ -204,8 +204,8 @@ settings! {
         "host:port, or nothing",
         "NTP server with which `origin doctor` compares the clock";
     ticket_secrets: KeyRing = "ticket_secrets", Secret reloaded, None, parse::key_ring,
-        "one or two kid:secret pairs separated by a comma, each secret unpadded base64url of at least 32 bytes",
-        "Secrets of the edge's tickets, kid:base64url[,kid:base64url]";
+        "secrets separated by commas, each unpadded base64url of at least 32 bytes",
+        "Secrets of the edge's tickets, base64url[,base64url]";
     shutdown_grace: Duration = "shutdown_grace_ms", Single, Some("15000"), parse::milliseconds,
         MILLISECONDS,
         "Time for probes in progress to finish after SIGTERM or SIGINT";

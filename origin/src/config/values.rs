@@ -158,12 +158,12 @@ enum GivenValue {
     Nothing,
 }
 
-/// Secrets are compared without their key ids.
+/// A secret may stand beside others.
 fn is_of_the_example(setting: &Setting, text: &str) -> bool {
     let example: Table = EXAMPLE.parse().unwrap_or_default();
     let shown = example.get(setting.name).and_then(Value::as_str);
-    shown.is_some_and(|shown| match shown.split_once(':') {
-        Some((_, secret)) if setting.form == Form::Secret => text.contains(secret),
+    shown.is_some_and(|shown| match setting.form {
+        Form::Secret => text.contains(shown),
         _ => text.eq_ignore_ascii_case(shown),
     })
 }

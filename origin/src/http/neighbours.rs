@@ -67,7 +67,7 @@ mod tests {
     use crate::Config;
 
     fn of(contact: &str) -> String {
-        let secrets = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
+        let secrets = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
         let config = Config::parse("", &|name| {
             let value = match name {
                 "RCPT_HELO_NAME" => "probe.example.com",

@@ -136,7 +136,7 @@ mod tests {
             ("RCPT_HELO_NAME", "probe.example.com"),
             ("RCPT_MAIL_FROM", "<>"),
             ("RCPT_NAMESERVERS", "192.0.2.53"),
-            ("RCPT_TICKET_SECRETS", "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE"),
+            ("RCPT_TICKET_SECRETS", "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE"),
         ];
         let text = format!("source_addresses = {sources:?}\nsource_key = \"{key}\"");
         let of = |name: &str| given.iter().find(|(key, _)| *key == name);

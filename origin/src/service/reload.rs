@@ -141,8 +141,8 @@ mod tests {
     ];
     const SECRET: &str = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 
-    fn config(kid: &str, text: &str) -> Config {
-        let text = format!("ticket_secrets = '{kid}:{SECRET}'\n{text}");
+    fn config(secret: &str, text: &str) -> Config {
+        let text = format!("ticket_secrets = '{secret}'\n{text}");
         let given = |name: &str| REQUIRED.iter().find(|(key, _)| *key == name);
         Config::parse(&text, &|name| given(name).map(|(_, value)| (*value).to_owned())).unwrap()
     }
@@ -173,7 +173,7 @@ mod tests {
             [routes]
             "a.test" = "no-mx"
         "#;
-        let (before, read) = (config("k1", ""), config("k2", other));
+        let (before, read) = (config(SECRET, ""), config(&SECRET.replace('Q', "R"), other));
         let after = before.reloaded(&read);
         let still_differing = after.differing(&read);
         let was_changed = before.differing(&after);

@@ -6,7 +6,8 @@
 //   cut     {after: N, before: boolean}: the Nth change from now takes effect unless `before` is true. Its reply and
 //           all later calls are lost
 //   refuse  {path: regular expression, status}: matching calls are refused with this status
-//   state   members that replace those of the state; `ready` is the text of a 503 of the Worker's readiness
+//   state   members that replace those of the state; `ready` is the text of a 503 of the Worker's readiness, `later` the
+//           seconds by which the platform's clock is ahead
 import { createServer } from "node:http";
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -121,6 +122,18 @@ const ROUTES = [
     worker(name).deployed = version.id;
     return { id: name, etag: "e", deployment_id: version.id, startup_time_ms: 1 };
   }],
+  ["PUT /a/workers/scripts/:name/secrets", ({ name, json }) => {
+    const each = worker(name);
+    each.bindings = [...each.bindings.filter((binding) => binding.name !== json.name), { type: json.type, name: json.name }];
+    each.secrets[json.name] = [...(each.secrets[json.name] ?? []), json.text];
+    return { name: json.name, type: json.type };
+  }],
+  ["DELETE /a/workers/scripts/:name/secrets/:secret", ({ name, secret }) => {
+    const each = worker(name);
+    if (!each.bindings.some((binding) => binding.name === secret)) return { status: 404, errors: [{ code: 10056, message: "Secret not found" }] };
+    each.bindings = each.bindings.filter((binding) => binding.name !== secret);
+    return { result: null };
+  }],
   ["POST /a/workers/scripts/:name/assets-upload-session", ({ json }) => ({ jwt: "session", buckets: [Object.values(json.manifest).map(({ hash }) => hash)] })],
   ["POST /a/workers/assets/upload", () => ({ status: 201, result: { jwt: "complete" } })],
   ["GET /a/workers/scripts/:name/subdomain", () => ({ enabled: false, previews_enabled: false })],
@@ -181,7 +194,8 @@ const server = createServer((incoming, outgoing) => {
     const request = { method: incoming.method, url: incoming.url, type: incoming.headers["content-type"], body: Buffer.concat(parts) };
     const reply = await answer(request).catch((error) => ({ status: 500, errors: [{ code: 1, message: error.stack }] }));
     if (reply === "lost") return incoming.socket.destroy();
-    outgoing.writeHead(reply.raw ?? reply.status ?? 200, { "content-type": "application/json" });
+    const date = new Date(Date.now() + 1_000 * (state.later ?? 0)).toUTCString();
+    outgoing.writeHead(reply.raw ?? reply.status ?? 200, { "content-type": "application/json", date });
     outgoing.end(reply.raw ? (reply.text ?? "{}") : JSON.stringify({ success: !reply.errors, errors: reply.errors ?? [], messages: [], result: reply.result ?? null }));
   });
 });

@@ -75,6 +75,10 @@ fn read_wrangler() -> Result<PathBuf> {
     Ok(file)
 }
 
+fn is_of(ring: &str, name: &str) -> bool {
+    name.strip_prefix(ring).is_some_and(|rest| rest.starts_with('_'))
+}
+
 /// A further Worker in the same runtime: its script, port and vars.
 type Beside = (PathBuf, u16, Vec<(String, String)>);
 
@@ -98,6 +102,19 @@ impl EdgeBuilder {
     /// Sets a var or secret, overriding those of the harness and of wrangler.toml.
     pub fn var(mut self, name: &str, value: impl Into<String>) -> Self {
         self.vars.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Replaces a ring by values with commas between: all are hours old, and the first signs.
+    pub fn ring(self, ring: &str, values: &str) -> Self {
+        let mut builder = self.without_ring(ring);
+        builder.vars.extend(secret::vars(ring, values));
+        builder
+    }
+
+    /// Removes all values of a ring.
+    pub fn without_ring(mut self, ring: &str) -> Self {
+        self.vars.retain(|name, _| !is_of(ring, name));
         self
     }
 
@@ -256,8 +273,8 @@ impl Edge {
         for name in FREE_ATTEMPTS.into_iter().chain(RATES) {
             vars.insert(name.to_owned(), "1000000000".to_owned());
         }
-        for name in secret::EDGE {
-            vars.insert(name.to_owned(), secret::key_ring().expect("/dev/urandom"));
+        for ring in secret::RINGS {
+            vars.extend(secret::vars(ring, &secret::value().expect("/dev/urandom")));
         }
         vars.insert(secret::ADMIN.to_owned(), secret::value().expect("/dev/urandom"));
         EdgeBuilder {
@@ -275,9 +292,14 @@ impl Edge {
         }
     }
 
-    /// The key ring in this var of the Worker.
-    pub fn key_ring(&self, var: &str) -> KeyRing {
-        KeyRing::parse(self.var(var)).expect("a key ring")
+    /// Returns this ring of the Worker.
+    ///
+    /// # Panics
+    /// If there is no ring of this name.
+    pub fn key_ring(&self, ring: &str) -> KeyRing {
+        let vars = self.builder.vars.iter().rev();
+        let values = vars.filter(|(name, _)| is_of(ring, name)).map(|(_, value)| value.as_str());
+        KeyRing::parse(&values.collect::<Vec<_>>().join(",")).expect("a key ring")
     }
 
     /// The value of this var of the Worker.

@@ -177,7 +177,7 @@ impl Origin {
         ];
         let builder = OriginBuilder {
             environment: environment.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-            ticket_secrets: secret::key_ring().expect("/dev/urandom"),
+            ticket_secrets: secret::value().expect("/dev/urandom"),
             port: port::free(),
         };
         let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();

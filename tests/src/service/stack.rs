@@ -73,12 +73,12 @@ impl StackBuilder {
     /// Starts everything; routes given with `RCPT_ROUTES` come before the sandbox's.
     pub async fn try_start(self) -> Result<Stack> {
         let sandbox = Sandbox::start()?;
-        let tickets = secret::key_ring()?;
+        let tickets = secret::value()?;
         let origin = self.origin.add_routes(&sandbox.routes()).ticket_secrets(&tickets);
         let origin = origin.start().await?;
         let mut urls = vec![origin.url.as_str()];
         urls.extend(self.more_origins.iter().map(String::as_str));
-        let edge = self.edge.origins(&urls).var("TICKET_SECRETS", tickets);
+        let edge = self.edge.origins(&urls).ring("TICKET_SECRET", &tickets);
         Ok(Stack { edge: edge.start().await?, origin, sandbox })
     }
 

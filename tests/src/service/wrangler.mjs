@@ -30,8 +30,9 @@ const migrations = names.map((name) => ({
   statements: unstable_splitSqlQuery(readFileSync(path.join(folder, name), "utf8")),
 }));
 
-const { name, triggers } = config;
+// Not those of the developer's .dev.vars: its secrets would be valid beside a test's.
+const { name, triggers, vars } = config;
 const databases = config.d1_databases.map(({ binding }) => binding);
 const queue = config.queues.consumers[0].queue;
-const all = { name, main, cron: triggers.crons[0], databases, migrations, queue, options };
+const all = { name, main, cron: triggers.crons[0], databases, migrations, queue, options: { ...options, bindings: vars } };
 writeFileSync(target, JSON.stringify(all));

@@ -177,7 +177,7 @@ async fn credentials(edge: &Edge, email: &str) -> (Proof, Proof) {
 }
 
 fn forged(edge: &Edge, id: &str, session_id: &str) -> (Proof, Proof) {
-    let [keys, sessions] = ["API_KEY_SECRETS", "SESSION_SECRETS"].map(|var| edge.key_ring(var));
+    let [keys, sessions] = ["API_KEY_SECRET", "SESSION_SECRET"].map(|var| edge.key_ring(var));
     let session = forgery::session(&sessions, &session_claims(id, session_id));
     (Proof::Key(forgery::api_key(&keys, id, 1)), Proof::Session(session))
 }

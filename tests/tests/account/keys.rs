@@ -185,7 +185,7 @@ async fn a_key_is_over_with_its_end_and_terms_that_were_not_issued_are_no_key() 
     let (key, id) = account.named_key(&checks("x")).await;
     let (account_id, id) =
         (edge.id(&account.email).await, id.strip_prefix("key_").unwrap().to_owned());
-    let ring = edge.key_ring("API_KEY_SECRETS");
+    let ring = edge.key_ring("API_KEY_SECRET");
     let forged = |terms| forgery::key(&ring, (&account_id, &id), terms);
     assert_eq!(forged((1, 0, 1)), key, "as docs/decisions/0002-derived-keys.md says");
     let expired = forged((9, 1_700_000_000, 1));

@@ -44,6 +44,7 @@ mod restore;
 mod rotation;
 mod route_costs;
 mod rows;
+mod secret_replacement;
 mod secret_rotation;
 mod security_events;
 mod session_list;

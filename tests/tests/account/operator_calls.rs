@@ -377,7 +377,7 @@ async fn the_tenant_of_an_origins_log_is_led_back_to_its_account() {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(rcpt_shared::Status::Accepted));
     let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
     let operator = edge.operator();
-    let tickets = edge.key_ring("TICKET_SECRETS");
+    let tickets = edge.key_ring("TICKET_SECRET");
     for account in [edge.account().await, edge.account().await] {
         assert_eq!(account.check(&format!("{}-1", account.email)).await.status, 200);
         let probe = origin.probes().pop().unwrap();

@@ -29,8 +29,8 @@ struct Shop {
 impl Shop {
     async fn open() -> Self {
         let origin = FakeOrigin::start(|_| Conduct::Verdict(rcpt_shared::Status::Accepted));
-        let secrets = secret::key_ring().unwrap();
-        let edge = Edge::builder().origins(&[&origin.url]).var("OPERATOR_SECRETS", secrets.clone());
+        let secrets = secret::value().unwrap();
+        let edge = Edge::builder().origins(&[&origin.url]).ring("OPERATOR_SECRET", &secrets);
         let edge = edge.var("CHECKOUT_URLS", CHECKOUT).start().await.unwrap();
         Self { edge, secrets, _origin: origin }
     }
@@ -192,7 +192,7 @@ async fn a_call_that_is_not_signed_now_and_by_the_operator_changes_nothing() {
     let body = order(&reference, "pro", Value::Null, &from_now(0));
     let (text, now) = (body.to_string(), clock::now());
     let genuine = shop.signature("evt_1", now, &text);
-    let other = Shop { secrets: secret::key_ring().unwrap(), ..shop };
+    let other = Shop { secrets: secret::value().unwrap(), ..shop };
     let forged = other.signature("evt_1", now, &text);
     let shop = other;
     let before = shop.edge.dump(&["throttles", "sessions"]).await;
@@ -295,7 +295,7 @@ async fn the_example_for_stripe_sets_the_plan_that_was_bought_and_takes_it_back(
     let listens_on = port::free();
     let mut command = std::process::Command::new("node");
     command.arg(folder::repository().join("docs/examples/stripe-plans.mjs"));
-    command.env("STRIPE_WEBHOOK_SECRET", STRIPE_SECRET).env("OPERATOR_SECRETS", &shop.secrets);
+    command.env("STRIPE_WEBHOOK_SECRET", STRIPE_SECRET).env("OPERATOR_SECRET", &shop.secrets);
     command.env("RCPT_URL", &shop.edge.url).env("PLANS", r#"{"price_1QrcptPro": "pro"}"#);
     command.env("STORE", folder.join("customers.json")).env("PORT", listens_on.to_string());
     let mut program = Process::spawn("stripe-plans", &command, &folder).unwrap();

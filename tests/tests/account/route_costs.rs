@@ -59,7 +59,7 @@ async fn a_replaced_key_an_ended_named_key_and_an_ended_session_cost_one_look_up
     let account = edge.account().await;
     let id = edge.id(&account.email).await;
     edge.set_own_key(&account.email, "version = 10000").await;
-    let [keys, sessions] = ["API_KEY_SECRETS", "SESSION_SECRETS"].map(|var| edge.key_ring(var));
+    let [keys, sessions] = ["API_KEY_SECRET", "SESSION_SECRET"].map(|var| edge.key_ring(var));
     let mut wrong = Vec::new();
     for (number, (method, path, expected)) in (1..).zip(TABLE) {
         // Only routes that need a credential are meant, and the one that ends it.

@@ -15,7 +15,7 @@ use rcpt_tests::{
     service::{clock, secret},
 };
 use reqwest::{Method, RequestBuilder};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::interval;
 
 /// Time between two requests: 50 a second.
@@ -25,40 +25,52 @@ fn requests() -> usize {
     proof::count(100, 300)
 }
 
-/// The stages of a replacement and their secrets: the old secret alone, the new secret
-/// added, the new secret first, the new secret alone.
-const STAGES: [&str; 4] = ["old", "old,new", "new,old", "new"];
+/// The stages of a replacement: the old value alone, the new one added, the new one ten minutes later, the old one
+/// deleted.
+const STAGES: usize = 4;
 
 struct World {
     edge: Edge,
     origin: FakeOrigin,
-    /// Ticket secrets of the origin during the replacement, the old and the new secret.
+    /// Ticket secrets of the origin during the replacement, the old and the new one.
     tickets: KeyRing,
-    /// The names of the secrets that are replaced.
+    /// The rings whose value is replaced.
     replaced: &'static [&'static str],
+    /// Ids of the authenticators' secrets, before and after.
+    seals: [String; 2],
 }
 
 impl World {
     async fn start(replaced: &'static [&'static str]) -> Self {
         let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
-        let ring_named = |kid| secret::key_ring().unwrap().replacen("dev1", kid, 1);
-        let secrets = secret::EDGE.map(|name| (name, ring_named("old"), ring_named("new")));
-        let stage = |stage: &str| {
-            secrets.each_ref().map(|(name, old, new)| {
-                let rings = stage.split(',').map(|kid| if kid == "old" { old } else { new });
-                let rings: Vec<_> = rings.map(String::as_str).collect();
-                (*name, if replaced.contains(name) { rings.join(",") } else { old.clone() })
-            })
-        };
-        let [before, joined, swapped, after] = STAGES.map(stage);
+        let values = secret::RINGS.map(|ring| {
+            let [old, new] = [(); 2].map(|()| secret::value().unwrap());
+            (ring, old, new)
+        });
         let mut edge = Edge::builder().origins(&[&origin.url]);
-        for (name, value) in before {
-            edge = edge.var(name, value);
+        let mut stages: [Vec<(String, String)>; STAGES] = Default::default();
+        for (ring, old, new) in &values {
+            let named = |age, value: &String| {
+                (secret::name(ring, clock::now() - age, value), value.to_owned())
+            };
+            let (name, _) = named(3_600, old);
+            edge = edge.without_ring(ring).var(&name, old);
+            if replaced.contains(ring) {
+                stages[1].push(named(0, new));
+                stages[2].push(named(1_200, new));
+                stages[3].extend([named(1_200, new), (name, String::new())]);
+            }
         }
-        let edge = edge.variant(&joined).variant(&swapped).variant(&after);
-        let tickets = secrets.iter().find(|(name, ..)| *name == "TICKET_SECRETS").unwrap();
-        let tickets = KeyRing::parse(&format!("{},{}", tickets.1, tickets.2)).unwrap();
-        Self { edge: edge.start().await.unwrap(), origin, tickets, replaced }
+        for vars in stages.into_iter().skip(1) {
+            let vars = vars.iter().map(|(name, value)| (name.as_str(), value.clone()));
+            edge = edge.variant(&vars.collect::<Vec<_>>());
+        }
+        let of = |ring| values.iter().find(|(name, ..)| *name == ring).unwrap();
+        let (_, old, new) = of("TICKET_SECRET");
+        let tickets = KeyRing::parse(&format!("{old},{new}")).unwrap();
+        let (_, old, new) = of("TOTP_SECRET");
+        let seals = [old, new].map(|value| KeyRing::parse(value).unwrap().signing().0.to_owned());
+        Self { edge: edge.start().await.unwrap(), origin, tickets, replaced, seals }
     }
 
     /// A caller of a stage's Worker.
@@ -114,35 +126,40 @@ impl World {
         }
     }
 
-    /// The secret under which a value is stored after its next use.
-    fn newest(&self, secret: &str) -> &'static str {
-        if self.replaced.contains(&secret) { "new" } else { "old" }
+    /// Returns the id of the secret under which an authenticator is sealed after its next use.
+    fn newest(&self) -> &str {
+        &self.seals[usize::from(self.replaced.contains(&"TOTP_SECRET"))]
     }
 
-    async fn kid(&self, email: &str, column: &str) -> String {
-        let kid = format!("substr({column}, 1, instr({column}, '.') - 1) AS kid");
-        let row = self.edge.row(email, &kid).await;
-        row["kid"].as_str().unwrap_or_default().to_owned()
+    async fn seal(&self, email: &str) -> String {
+        const SEAL: &str = "(SELECT substr(secret, 1, instr(secret, '.') - 1) FROM second_factors f
+            WHERE f.account_id = accounts.id) AS seal";
+        self.edge.row(email, SEAL).await["seal"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Returns the number of authenticators that the old secret has sealed.
+    async fn sealed_by_the_old(&self) -> u64 {
+        self.edge.count(&format!("second_factors WHERE secret LIKE '{}.%'", self.seals[0])).await
     }
 }
 
 #[tokio::test]
 async fn every_secret_is_replaced_under_load_and_nothing_is_lost() {
-    replace_under_load(&secret::EDGE).await;
+    replace_under_load(&secret::RINGS).await;
 }
 
 /// Replaces one secret, in `make proof` each of the six.
 #[tokio::test]
 async fn a_secret_is_replaced_alone_under_load_and_nothing_is_lost() {
     let each: [&'static [&'static str]; 6] = [
-        &["ADDRESS_SECRETS"],
-        &["SESSION_SECRETS"],
-        &["API_KEY_SECRETS"],
-        &["TICKET_SECRETS"],
-        &["TOTP_SECRETS"],
-        &["SCAN_SECRETS"],
+        &["ADDRESS_SECRET"],
+        &["SESSION_SECRET"],
+        &["API_KEY_SECRET"],
+        &["TICKET_SECRET"],
+        &["TOTP_SECRET"],
+        &["SCAN_SECRET"],
     ];
-    assert!(secret::EDGE.iter().all(|name| each.iter().any(|one| **one == [*name])));
+    assert!(secret::RINGS.iter().all(|name| each.iter().any(|one| **one == [*name])));
     for replaced in &each[..proof::count(1, each.len())] {
         replace_under_load(replaced).await;
     }
@@ -175,15 +192,12 @@ async fn replace_under_load(replaced: &'static [&'static str]) {
     let code = edge.fresh_code(&with_totp, &authenticator).await;
     let reply = world.at(2).login_with_code(&with_totp.email, PASSWORD, &code).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    const SEAL: &str = "(SELECT secret FROM second_factors f WHERE f.account_id = accounts.id)";
-    assert_eq!(world.kid(&with_totp.email, SEAL).await, world.newest("TOTP_SECRETS"));
-    assert_eq!(world.kid(&dormant.email, SEAL).await, "old");
+    assert_eq!(world.seal(&with_totp.email).await, world.newest());
+    assert_eq!(world.seal(&dormant.email).await, world.seals[0]);
     // The scheduled run renews all other values.
     edge.run_scheduled_of(1).await;
-    let query = "SELECT email FROM accounts
-        WHERE EXISTS (SELECT 1 FROM second_factors f WHERE f.account_id = accounts.id AND f.secret NOT LIKE ?1 || '.%')";
-    let newest = [world.newest("TOTP_SECRETS").into()];
-    assert_eq!(edge.sql(query, &newest).await, [] as [Value; 0]);
+    let query = format!("second_factors WHERE secret NOT LIKE '{}.%'", world.newest());
+    assert_eq!(edge.count(&query).await, 0);
 
     let new = both.split_off(old.len());
     world.load([2, 3], &new).await;
@@ -209,7 +223,7 @@ async fn replace_under_load(replaced: &'static [&'static str]) {
 
 #[tokio::test]
 async fn a_registration_finds_the_account_and_the_mark_of_a_deleted_one_under_either_secret() {
-    let world = World::start(&secret::EDGE).await;
+    let world = World::start(&secret::RINGS).await;
     let account = world.edge.account().await;
     for stage in [2, 1, 2] {
         let anonymous = world.at(stage);
@@ -231,7 +245,7 @@ async fn a_registration_finds_the_account_and_the_mark_of_a_deleted_one_under_ei
 
 #[tokio::test]
 async fn an_authenticator_that_is_off_still_resets_after_both_secrets_were_replaced() {
-    let world = World::start(&secret::EDGE).await;
+    let world = World::start(&secret::RINGS).await;
     let edge = &world.edge;
     let account = edge.account().await;
     let (authenticator, _) = account.enable_two_factor().await;
@@ -239,15 +253,11 @@ async fn an_authenticator_that_is_off_still_resets_after_both_secrets_were_repla
     let code = edge.fresh_code(&account, &authenticator).await;
     let body = json!({ "password": PASSWORD, "totp_code": code });
     assert_eq!(account.post("/auth/totp/disable", &body).await.status, 204);
-    assert_eq!(edge.count("second_factors WHERE secret LIKE 'old.%'").await, 1);
+    assert_eq!(world.sealed_by_the_old().await, 1);
     for _ in 0..2 {
         edge.run_scheduled_of(1).await;
     }
-    assert_eq!(
-        edge.count("second_factors WHERE secret LIKE 'old.%'").await,
-        0,
-        "the old secret can go"
-    );
+    assert_eq!(world.sealed_by_the_old().await, 0, "the old secret can go");
     assert_eq!(world.at(3).forgot_password(&account.email).await.status, 200);
     let mail =
         edge.mailbox().wait_for_titled(&account.email, "Set a new password", 1).await.unwrap();

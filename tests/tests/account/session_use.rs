@@ -21,7 +21,7 @@ async fn begun_before(edge: &Edge, seconds: u64) -> Account {
     edge.sql_of(&id, back, &[json!(id), json!(seconds)]).await;
     let mut claims = session_claims(&id, &session_of(&account.token));
     claims["iat"] = json!(now() - seconds);
-    let token = forgery::session(&edge.key_ring("SESSION_SECRETS"), &claims);
+    let token = forgery::session(&edge.key_ring("SESSION_SECRET"), &claims);
     edge.counts().await;
     Account { token, ..account }
 }

@@ -50,7 +50,7 @@ async fn a_token_with_another_algorithm_key_or_claim_is_401() {
     let edge = edge().await;
     let account = edge.account().await;
     let claims = session_claims(&edge.id(&account.email).await, &session_of(&account.token));
-    let genuine = forgery::session(&edge.key_ring("SESSION_SECRETS"), &claims);
+    let genuine = forgery::session(&edge.key_ring("SESSION_SECRET"), &claims);
     let reply = send(edge.anonymous().request(Method::GET, "/me").bearer_auth(&genuine)).await;
     assert_eq!(reply.status, 200, "the forgery is one: {}", reply.body);
 
@@ -59,7 +59,7 @@ async fn a_token_with_another_algorithm_key_or_claim_is_401() {
         assert_refused(&with_algorithm(&genuine, algorithm, signature), algorithm).await;
         assert_refused(&with_algorithm(&genuine, algorithm, ""), algorithm).await;
     }
-    let ours = edge.key_ring("SESSION_SECRETS");
+    let ours = edge.key_ring("SESSION_SECRET");
     let header: Value = {
         let header = genuine.split('.').next().unwrap();
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(header).unwrap()).unwrap()
@@ -100,7 +100,7 @@ async fn a_token_with_another_algorithm_key_or_claim_is_401() {
         let token = forgery::session(&ours, &changed(&claims, member, value.clone()));
         assert_refused(&token, &format!("{member}: {value}")).await;
     }
-    let stranger = ring(&secret::key_ring().unwrap());
+    let stranger = ring(&secret::value().unwrap());
     assert_refused(&forgery::session(&stranger, &claims), "another secret under the kid").await;
     let [header, claims, signature] = genuine.split('.').collect::<Vec<_>>()[..] else { panic!() };
     for (token, why) in [
@@ -176,17 +176,16 @@ async fn signing_out_everywhere_ends_every_session_and_not_the_key() {
 
 #[tokio::test]
 async fn a_session_under_the_older_of_two_secrets_works_until_that_secret_goes() {
-    let [old, new] = [(); 2].map(|()| secret::key_ring().unwrap());
-    let new = new.replacen("dev1:", "dev2:", 1);
-    let mut edge = Edge::builder().var("SESSION_SECRETS", &old).start().await.unwrap();
+    let [old, new] = [(); 2].map(|()| secret::value().unwrap());
+    let mut edge = Edge::builder().ring("SESSION_SECRET", &old).start().await.unwrap();
     let account = edge.account().await;
-    edge.restart_with(|builder| builder.var("SESSION_SECRETS", format!("{new},{old}")))
+    edge.restart_with(|builder| builder.ring("SESSION_SECRET", &format!("{new},{old}")))
         .await
         .unwrap();
     assert_eq!(account.get("/me").await.status, 200, "the older secret");
     let renewed = account.anonymous.login(&account.email, PASSWORD).await;
     let renewed = Account::from_credentials(&account.anonymous, PASSWORD, &renewed);
-    edge.restart_with(|builder| builder.var("SESSION_SECRETS", &new)).await.unwrap();
+    edge.restart_with(|builder| builder.ring("SESSION_SECRET", &new)).await.unwrap();
     account.get("/me").await.assert_error(401, "invalid_session", "the secret is gone");
     assert_eq!(renewed.get("/me").await.status, 200, "the newer secret");
 }

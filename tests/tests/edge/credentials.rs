@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::Mac as _;
 use rcpt_shared::{KeyRing, Status, Ticket};
 use rcpt_tests::{
     Conduct, Edge, FakeOrigin, Reply,
@@ -16,8 +18,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-static API_KEYS: LazyLock<String> = LazyLock::new(|| secret::key_ring().unwrap());
-static SESSIONS: LazyLock<String> = LazyLock::new(|| secret::key_ring().unwrap());
+static API_KEYS: LazyLock<String> = LazyLock::new(|| secret::value().unwrap());
+static SESSIONS: LazyLock<String> = LazyLock::new(|| secret::value().unwrap());
 
 /// An address whose verdict is cached before the first test.
 const CACHED: &str = "cached@example.org";
@@ -34,8 +36,8 @@ async fn world() -> &'static World {
             let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
             let edge = Edge::builder()
                 .origins(&[&origin.url])
-                .var("API_KEY_SECRETS", &*API_KEYS)
-                .var("SESSION_SECRETS", &*SESSIONS);
+                .ring("API_KEY_SECRET", &API_KEYS)
+                .ring("SESSION_SECRET", &SESSIONS);
             let edge = edge.start().await.unwrap();
             assert_eq!(edge.account().await.check(CACHED).await.status, 200);
             World { edge, origin }
@@ -55,9 +57,9 @@ fn sessions() -> KeyRing {
     ring(&SESSIONS)
 }
 
-/// Another secret with the same kid.
+/// Returns a ring of another secret.
 fn stranger() -> KeyRing {
-    ring(&secret::key_ring().unwrap())
+    ring(&secret::value().unwrap())
 }
 
 fn denied(error: &str) -> Value {
@@ -297,9 +299,13 @@ async fn a_session_that_is_not_exactly_right_is_401() {
     let now = clock::now();
     let token = &account.token;
     let (signed, signature) = token.rsplit_once('.').unwrap();
-    let header_and_claims = |kid: &str| {
-        let secret = SESSIONS.split_once(':').unwrap().1;
-        forgery::session(&ring(&format!("{kid}:{secret}")), &good)
+    // The right secret signs, and its id is another one's.
+    let renamed = {
+        let header = json!({ "typ": "JWT", "alg": "HS256", "kid": stranger().signing().0 });
+        let claims = signed.split_once('.').unwrap().1;
+        let signed = format!("{}.{claims}", URL_SAFE_NO_PAD.encode(header.to_string()));
+        let tag = sessions().signing_mac().chain_update(&signed).finalize().into_bytes();
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(tag))
     };
     for (forged, why) in [
         ("junk".to_owned(), "junk"),
@@ -313,7 +319,7 @@ async fn a_session_that_is_not_exactly_right_is_401() {
         (with("sub", json!("nobody")), "no account"),
         (forgery::session(&stranger(), &good), "another secret"),
         (forgery::session(&api_keys(), &good), "the secret of keys"),
-        (header_and_claims("dev2"), "an unknown kid"),
+        (renamed, "an unknown kid"),
         (forgery::with_algorithm(token, "none", ""), "alg none"),
         (forgery::with_algorithm(token, "none", signature), "alg none with a signature"),
         (forgery::with_algorithm(token, "NONE", ""), "alg NONE"),

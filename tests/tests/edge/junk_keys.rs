@@ -44,18 +44,18 @@ fn junk(nth: usize, genuine: &str, strangers: &KeyRing) -> Vec<u8> {
 async fn junk_keys_are_401_and_touch_neither_d1_nor_kv() {
     let _turn = turn().await;
     let count = proof::count(1_000, 10_000);
-    let ours = secret::key_ring().unwrap();
+    let ours = secret::value().unwrap();
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
     let edge = Edge::builder()
         .origins(&[&origin.url])
-        .var("API_KEY_SECRETS", &ours)
+        .ring("API_KEY_SECRET", &ours)
         .shimmed()
         .start()
         .await
         .unwrap();
     let account = edge.account().await;
     // These keys have the right kid but another secret, so only their MAC is wrong.
-    let strangers = KeyRing::parse(&secret::key_ring().unwrap()).unwrap();
+    let strangers = KeyRing::parse(&secret::value().unwrap()).unwrap();
     edge.counts().await;
     assert_eq!(account.check("someone@example.org").await.status, 200);
     let good = edge.counts().await;

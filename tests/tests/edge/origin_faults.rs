@@ -76,10 +76,10 @@ async fn world() -> &'static World {
             let origin = FakeOrigin::start(|address| {
                 if address.starts_with("fatal") { Conduct::Hold } else { by_local_part(address) }
             });
-            let tickets = secret::key_ring().unwrap();
+            let tickets = secret::value().unwrap();
             let edge = Edge::builder()
                 .origins(&[&origin.url])
-                .var("TICKET_SECRETS", &tickets)
+                .ring("TICKET_SECRET", &tickets)
                 .var("UPSTREAM_BUDGET_MS", BUDGET.as_millis().to_string());
             let edge = edge.start().await.unwrap();
             World { edge, origin, tickets: KeyRing::parse(&tickets).unwrap() }

@@ -21,7 +21,8 @@ async fn a_wrong_configuration_is_named_in_the_log_and_to_nobody_else() {
     let edge = Edge::builder()
         .var("HOMES", "*:9")
         .var("PORTAL_URL", "portal.example")
-        .var("SESSION_SECRETS", "k1:dG9vLXNob3J0");
+        .without_ring("SESSION_SECRET")
+        .var("SESSION_SECRET_20261128T0130_4e13baf98a", "dG9vLXNob3J0");
     let edge = edge.start().await.unwrap();
     for path in ["/health", "/health/ready", "/me/quota", "/nothing"] {
         assert_unavailable(&edge.anonymous().get(path).await, path);
@@ -32,7 +33,7 @@ async fn a_wrong_configuration_is_named_in_the_log_and_to_nobody_else() {
     for mistake in [
         "HOMES: ",
         "PORTAL_URL: expected an http(s) URL",
-        "SESSION_SECRETS: a secret is unpadded base64url of at least 32 bytes",
+        "SESSION_SECRET_20261128T0130_4e13baf98a: expected base64url of at least 32 bytes",
     ] {
         assert!(line.contains(mistake), "{mistake} in {line}");
     }

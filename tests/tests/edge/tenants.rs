@@ -13,7 +13,7 @@ use tokio::{
 
 /// The tickets of the checks of `address`, in order.
 fn tickets(edge: &Edge, origin: &FakeOrigin, address: &str) -> Vec<Ticket> {
-    let keys = edge.key_ring("TICKET_SECRETS");
+    let keys = edge.key_ring("TICKET_SECRET");
     let probes = origin.probes().into_iter().filter(|probe| probe.address == address);
     let check =
         |ticket: &str, body: &str| Ticket::check(&keys, ticket, body.as_bytes(), clock::now());

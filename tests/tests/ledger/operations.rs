@@ -7,7 +7,7 @@ use rcpt_shared::Status;
 use rcpt_tests::{
     Account, Anonymous, Conduct, Edge, FakeOrigin, Reply,
     people::send,
-    service::{clock::today, secret},
+    service::{clock, clock::today, secret},
 };
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -83,20 +83,18 @@ struct World {
 
 impl World {
     async fn start() -> Self {
-        Self::start_with(|_, edge| edge).await
+        Self::start_with(|edge| edge).await
     }
 
     async fn start_with(
         change: impl FnOnce(
-            &str,
             rcpt_tests::service::edge::EdgeBuilder,
         ) -> rcpt_tests::service::edge::EdgeBuilder,
     ) -> Self {
         let origin = FakeOrigin::by_name();
-        let secrets = secret::key_ring().unwrap();
-        let edge = Edge::builder().origins(&[&origin.url]).var("ADDRESS_SECRETS", &secrets);
+        let edge = Edge::builder().origins(&[&origin.url]);
         let edge = edge.var("UPSTREAM_BUDGET_MS", "60000").var("LEASE_TTL_SECONDS", "300");
-        let edge = change(&secrets, edge).start().await.unwrap();
+        let edge = change(edge).start().await.unwrap();
         let account = edge.account().await;
         edge.set(&account.email, "scan_credits = 100").await;
         edge.sql("UPDATE plans SET max_scans = 100, max_in_flight = 1000", &[]).await;
@@ -288,10 +286,9 @@ async fn a_request_that_finds_another_ones_answer_under_its_key_is_charged_for_i
 
 #[tokio::test]
 async fn a_key_of_the_previous_secret_is_known_while_its_request_is_in_flight_and_afterwards() {
-    let new = secret::key_ring().unwrap().replacen("dev1", "new1", 1);
-    let world =
-        World::start_with(|old, edge| edge.variant(&[("ADDRESS_SECRETS", format!("{new},{old}"))]));
-    let world = world.await;
+    let new = secret::value().unwrap();
+    let name = secret::name("ADDRESS_SECRET", clock::now() - 1_200, &new);
+    let world = World::start_with(|edge| edge.variant(&[(&name, new)])).await;
     let renewed = Anonymous::new(&world.edge.variants[0]);
     let ask = async |operation: Operation, key: &str, name: &str| {
         send(world.request_at(&renewed, operation, key, &operation.body(name))).await

@@ -19,10 +19,10 @@ const MARKER: &str = "marker-zebra";
 /// secret, or with the secret of the cache or of scans.
 fn traces(address: &str, stack: &Stack) -> Vec<String> {
     let hash = Sha256::digest(address.as_bytes());
-    let mut cached = stack.edge.key_ring("ADDRESS_SECRETS").signing_mac();
+    let mut cached = stack.edge.key_ring("ADDRESS_SECRET").signing_mac();
     cached.update(b"verdict\0");
     cached.update(address.as_bytes());
-    let secrets = stack.edge.key_ring("SCAN_SECRETS");
+    let secrets = stack.edge.key_ring("SCAN_SECRET");
     let mut plain = Hmac::<Sha256>::new_from_slice(secrets.signing().1).expect("any length");
     plain.update(address.as_bytes());
     vec![

@@ -74,7 +74,7 @@ mod tests {
     const NOW: u64 = 1_790_000_000;
 
     fn keys(letter: &str) -> KeyRing {
-        KeyRing::parse(&format!("k:{}", letter.repeat(43))).unwrap()
+        KeyRing::parse(&letter.repeat(43)).unwrap()
     }
 
     #[test]

@@ -25,7 +25,7 @@ use tokio::{
 };
 use tower_service::Service as _;
 
-pub const SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
+pub const SECRETS: &str = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 pub const REQUEST_ID: &str = "req-1";
 
 /// A mail server on a free port of the loopback.

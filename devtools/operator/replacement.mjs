@@ -1,0 +1,227 @@
+// Replaces the Worker's secrets through the platform's API, also while every Worker is down. A replacement is two deeds,
+// each of one call: a value is added, and signs ten minutes later; when nothing is under the old one, that is deleted.
+// What lies between is harmless for as long as it lasts, so a run can end anywhere, and the next one goes on.
+import { createHash, createHmac } from "node:crypto";
+import { statement } from "./databases.mjs";
+import { Platform } from "./platform.mjs";
+import { SecretsFile, idOf, isAdmin, made, named, newValue, ringOf } from "./secrets.mjs";
+import { Refusal, asks, say, table } from "./terminal.mjs";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+/** A value signs when it is ten minutes old (shared/src/key_ring.rs). */
+const RIPE = 10 * MINUTE;
+/** For clocks, and for instances of the Worker that are still to end. */
+const MARGIN = 10 * MINUTE;
+
+/**
+ * Each ring: how long something under a value is in use after it has stopped to sign; what a thief can do with the value,
+ * and what ends with it. `now`: it may be ended at once.
+ */
+const RINGS = {
+  SESSION_SECRET: { lasts: 12 * HOUR, now: true, thief: "sign in as anybody whose ids are known", ends: "everybody signs in again" },
+  TICKET_SECRET: { lasts: MINUTE, now: true, thief: "have the origins ask mail servers", ends: "nothing" },
+  API_KEY_SECRET: {
+    lasts: 720 * HOUR,
+    now: true,
+    thief: "make API keys of accounts whose ids are known",
+    ends: "API keys, webhook secrets, hooks and references made before the newer value end; owners find the new ones in the portal",
+  },
+  ADDRESS_SECRET: {
+    lasts: 720 * HOUR,
+    thief: "find addresses in a copy of the database by trying, and stop other people's emails",
+    ends: "caches, throttles and what is left of marks of a mailbox",
+  },
+  TOTP_SECRET: { lasts: 0, thief: "read second factors in a copy of the database", ends: "nothing" },
+  SCAN_SECRET: { lasts: 24 * HOUR, thief: "read the addresses of scans in the queue", ends: "older scans can't be matched with a list" },
+  OPERATOR_SECRET: { lasts: 24 * HOUR, thief: "set plans", ends: "nothing, once your payment program signs with the newer value" },
+};
+
+const clock = (time) => `${new Date(time).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+
+/** The next deed of each ring that is named, or a list of all values. */
+export async function replace(settings, words, { now: isNow, yes }) {
+  if (!settings.isDeployed) throw new Refusal("no service is deployed: the secrets of this machine are in .dev.vars");
+  const platform = await Platform.open(settings.account);
+  const house = new House(platform, settings);
+  await house.look();
+  if (words.length === 0) return table(await house.list());
+  const origins = words.filter((word) => word.startsWith("http"));
+  const rings = words.filter((word) => !origins.includes(word)).map(ringNamed);
+  const deeds = [];
+  // Values that are to be deleted: a run that was cut goes on with them, and doesn't begin anew.
+  const older = rings.flatMap((ring) => house.values(ring).slice(0, -1)).map(made);
+  for (const ring of rings) deeds.push(...(await house.due(ring, isNow, older.length > 0 ? Math.max(...older) : Infinity)));
+  const changes = deeds.filter(({ run }) => run);
+  for (const { line } of deeds) (changes.length > 0 ? say : (text) => process.stdout.write(`${text}\n`))(line);
+  if (changes.length === 0) return;
+  if (changes.some(({ ring, adds }) => adds && ring === "TICKET_SECRET")) await house.prepareOrigins(origins);
+  say(`at      the Worker ${settings.name} of the account ${platform.account}`);
+  if (!yes && !(await asks("Go on? [y/N] "))) throw new Refusal("nothing was changed", 1);
+  for (const { run, done } of changes) {
+    await run();
+    process.stdout.write(`${done}\n`);
+  }
+}
+
+function ringNamed(word) {
+  const ring = word.toUpperCase().replace(/_SECRET$/, "").replace(/^ADMIN_(SECRET_)?/, "ADMIN_SECRET_");
+  if (isAdmin(ring)) return ring;
+  if (!RINGS[`${ring}_SECRET`]) throw new Refusal(`there is no ring ${word}: it is one of ${Object.keys(RINGS).join(", ")}, or ADMIN_SECRET_YOU`);
+  return `${ring}_SECRET`;
+}
+
+class House {
+  constructor(platform, settings) {
+    this.platform = platform;
+    this.settings = settings;
+    this.file = new SecretsFile(settings.name, platform.account);
+  }
+
+  /** Reads the names of the secrets; the platform never shows a value. */
+  async look() {
+    const worker = await this.platform.worker(this.settings.name);
+    if (!worker) throw new Refusal(`the account has no Worker ${this.settings.name}`);
+    this.names = worker.bindings.filter(({ type }) => type === "secret_text").map(({ name }) => name).sort();
+    this.now = this.platform.now;
+  }
+
+  /** Names of a ring's values, the oldest first: they sort by their minute. */
+  values(ring) {
+    return this.names.filter((name) => ringOf(name) === ring);
+  }
+
+  /** When the value has stopped to sign and nothing is under it that time ends. */
+  ends(ring, name) {
+    const newer = this.values(ring).filter((other) => other > name);
+    return Math.min(...newer.map(made)) + RIPE + MARGIN + RINGS[ring].lasts;
+  }
+
+  /** The number of sealed second factors under a value. */
+  async sealed(name) {
+    const [id, count] = [name.slice(-10), "SELECT count(*) AS n FROM second_factors WHERE secret >= ?1 AND secret < ?2"];
+    let all = 0;
+    for (const database of this.settings.databases)
+      all += (await this.platform.query(database.id, [statement(count, `${id}.`, `${id}/`)]))[0].n;
+    return all;
+  }
+
+  async list() {
+    const rows = [];
+    for (const ring of Object.keys(RINGS)) {
+      const values = this.values(ring);
+      const ripe = values.filter((name) => made(name) + RIPE <= this.now);
+      const signing = ripe.at(-1) ?? values[0];
+      for (const name of values) {
+        const ending = name !== values.at(-1);
+        const under = ring === "TOTP_SECRET" ? `${await this.sealed(name)} second factors` : "-";
+        const next = ending ? `delete from ${clock(this.ends(ring, name))}` : values.length === 1 ? "add, when you want to replace it" : "-";
+        rows.push({ name, does: name === signing ? "signs" : name > signing ? `signs from ${clock(made(name) + RIPE)}` : "verifies", under, next });
+      }
+    }
+    for (const name of this.names.filter((each) => !RINGS[ringOf(each)])) rows.push({ name, does: "one value", under: "-", next: "-" });
+    return rows;
+  }
+
+  /** What is to be done for a ring now, as lines, with what does it; values made after `replaced` are not to be replaced. */
+  async due(ring, isNow, replaced) {
+    if (isAdmin(ring)) return this.dueAdmin(ring, isNow);
+    const { now: mayEndNow, thief, ends } = RINGS[ring];
+    const values = this.values(ring);
+    const [youngest, older] = [values.at(-1), values.slice(0, -1)];
+    if (isNow && !mayEndNow) throw new Refusal(`${ring} has no --now: what is under it would be lost. Add a value, and let it replace the old one`);
+    const isFresh = youngest !== undefined && made(youngest) + RIPE > this.now;
+    if (isNow) {
+      // A value of this hour is that of a run that was cut.
+      if (isFresh && older.length === 0) return [{ line: `${ring}: ${youngest} is new, and alone` }];
+      const deeds = isFresh ? [] : [this.add(ring, thief)];
+      return [...deeds, ...(isFresh ? older : values).map((name) => this.delete(name, ends))];
+    }
+    if (older.length === 0 && made(youngest ?? ring) > replaced) return [{ line: `${ring}: ${youngest} is newer than what is being replaced; name the ring alone to replace it` }];
+    if (older.length === 0) return [this.add(ring, thief)];
+    const deeds = [];
+    for (const name of older) {
+      const from = this.ends(ring, name);
+      if (from > this.now) deeds.push({ line: `${ring}: ${name} can be deleted from ${clock(from)}: run this again then` });
+      else if (ring === "TOTP_SECRET" && (await this.sealed(name)) > 0)
+        deeds.push({ line: `${ring}: ${await this.sealed(name)} second factors are under ${name}; the Worker renews them every five minutes: run this again` });
+      else deeds.push(this.delete(name, ends));
+    }
+    return deeds;
+  }
+
+  /** An operator has one value: it is ended, and another one is made by who has it. */
+  dueAdmin(ring, isNow) {
+    const isThere = this.names.includes(ring);
+    if (isThere && !isNow) return [{ line: `${ring} is there; --now ends it` }];
+    if (isThere) return [this.delete(ring, "its person's calls are refused; run this again, as that person, for a new one")];
+    if (isNow) return [{ line: `${ring} isn't there` }];
+    const run = async () => {
+      const value = newValue();
+      this.file.write({ ...this.file.read(), [ring]: value });
+      await this.platform.addSecret(this.settings.name, ring, value);
+    };
+    return [{ ring, run, line: `add     ${ring}, and keep it in ${this.file.path}`, done: `${ring} is added` }];
+  }
+
+  add(ring, thief) {
+    const run = async () => {
+      // The minute is the platform's: a clock that is behind would let a value sign that not all instances know.
+      const value = ring === "TICKET_SECRET" ? this.ticket : newValue();
+      const name = named(ring, value, this.now);
+      this.keep(name, value);
+      await this.platform.addSecret(this.settings.name, name, value);
+    };
+    const line = `add     a value to ${ring}; it signs ten minutes later. A thief of a value can ${thief}`;
+    return { ring, adds: true, run, line, done: `${ring}: a value is added, and kept in ${this.file.path}. Run this again to delete the old one; it says when` };
+  }
+
+  delete(name, ends) {
+    const run = async () => {
+      await this.platform.deleteSecret(this.settings.name, name);
+      const kept = this.file.read();
+      if (!(name in kept)) return;
+      delete kept[name];
+      this.file.write(kept);
+    };
+    return { ring: ringOf(name), run, line: `delete  ${name}. With it end: ${ends}`, done: `${name} is deleted` };
+  }
+
+  /** Writes a value to the operator's copy; those of its ring that the platform doesn't have go. */
+  keep(name, value) {
+    const kept = Object.entries(this.file.read()).filter(([other]) => ringOf(other) !== ringOf(name) || this.names.includes(other));
+    this.file.write({ ...Object.fromEntries(kept), [name]: value });
+  }
+
+  /** Goes on once every origin accepts tickets under a new value, which is kept until then. */
+  async prepareOrigins(origins) {
+    if (origins.length === 0) throw new Refusal("name the origins after TICKET: https://origin.acme.com …");
+    const kept = Object.entries(this.file.read()).filter(([name]) => ringOf(name) === "TICKET_SECRET" && !this.names.includes(name));
+    this.ticket = kept.at(-1)?.[1] ?? newValue();
+    this.keep(named("TICKET_SECRET", this.ticket, this.now), this.ticket);
+    const refusing = [];
+    for (const origin of origins) if (!(await accepts(origin, this.ticket))) refusing.push(origin);
+    if (refusing.length > 0)
+      throw new Refusal(
+        `${refusing.join(", ")} ${refusing.length === 1 ? "doesn't" : "don't"} accept the new value, or this machine's clock is wrong. On each origin append it to ticket_secrets, with a comma between:\n` +
+          `  sed -i '/^ticket_secrets/s/"$/,${this.ticket}"/' /etc/rcpt/origin.toml && systemctl reload rcpt-origin\nThen run this again. Nothing was changed`,
+        1,
+      );
+    say(`${origins.join(", ")} accept the new value`);
+  }
+}
+
+/** Whether an origin accepts a ticket under this value: it is for an empty request, which asks no mail server. */
+async function accepts(origin, value) {
+  const [iat, text] = [Math.floor(Date.now() / 1000), (part) => Buffer.from(JSON.stringify(part)).toString("base64url")];
+  const body = createHash("sha256").update("{}").digest("base64url");
+  const claims = { iss: "rcpt-edge", aud: "origin", iat, exp: iat + 60, jti: "operator", body };
+  const signed = `${text({ typ: "JWT", alg: "HS256", kid: idOf(value) })}.${text(claims)}`;
+  const signature = createHmac("sha256", Buffer.from(value, "base64url")).update(signed).digest("base64url");
+  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${signed}.${signature}` };
+  const url = new URL("/v1/probe", origin);
+  const reply = await fetch(url, { method: "POST", headers, body: "{}", signal: AbortSignal.timeout(10_000) }).catch((error) => {
+    throw new Refusal(`${origin}: ${error.cause?.code ?? error.message}. Nothing was changed`, 1);
+  });
+  return reply.status !== 401;
+}
