@@ -8,6 +8,7 @@ import { compare, enter } from "./directory.mjs";
 import { person } from "./person.mjs";
 import { Stop } from "./platform.mjs";
 import { replace } from "./replacement.mjs";
+import { restore } from "./restore.mjs";
 import { Settings } from "./settings.mjs";
 import { Refusal, asks, say, shown, table } from "./terminal.mjs";
 
@@ -46,6 +47,9 @@ the house, through the platform's API: also while the Worker is down
   secret RING …            the deed that is due: adds a value, or deletes one that nothing is under. RING is SESSION,
                            TICKET (then the origins' URLs), API_KEY, ADDRESS, TOTP, SCAN, OPERATOR or ADMIN_YOU;
                            --now ends the old value at once (SESSION, TICKET, API_KEY, ADMIN_…)
+  restore DB MINUTE        reads a database as it was at that time of the last 30 days, and leaves it as it is; its
+                           accounts are closed meanwhile. If it was cut, the next run goes back first
+  restore DB               what differs since. --take TABLE/KEY, or TABLE, writes such rows; --end deletes what was read
 
 options
   --reason TEXT     why; kept with the change
@@ -97,6 +101,7 @@ async function main() {
   const settings = new Settings(values.config);
   if (action === "directory") return directory(settings, values, words);
   if (action === "secret") return replace(settings, words, values);
+  if (action === "restore") return restore(settings, words, values);
   if (!Object.hasOwn(ACTIONS, action)) throw new Refusal(`there is no action ${action}\n\n${USAGE}`);
   const [names, isChange] = ACTIONS[action];
   const parameters = named(action, names, words);
@@ -114,7 +119,7 @@ async function main() {
 function read() {
   const text = { type: "string" };
   const flag = { type: "boolean" };
-  const options = { reason: text, until: text, id: text, config: text, "persist-to": text, yes: flag, now: flag, mend: flag, help: flag };
+  const options = { reason: text, until: text, id: text, config: text, "persist-to": text, yes: flag, now: flag, end: flag, take: text, mend: flag, help: flag };
   try {
     return parseArgs({ options, allowPositionals: true });
   } catch (error) {

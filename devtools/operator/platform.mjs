@@ -61,6 +61,17 @@ export class Platform {
     return (await this.call("POST", `/accounts/${this.account}/d1/database/${id}/query`, body)).at(-1).results;
   }
 
+  /** The bookmark of a database now, or at a time. */
+  async bookmark(id, time) {
+    const query = time ? `?timestamp=${encodeURIComponent(time)}` : "";
+    return (await this.call("GET", `/accounts/${this.account}/d1/database/${id}/time_travel/bookmark${query}`)).bookmark;
+  }
+
+  /** Leads a database to a bookmark, in place. */
+  restore(id, bookmark) {
+    return this.call("POST", `/accounts/${this.account}/d1/database/${id}/time_travel/restore?bookmark=${encodeURIComponent(bookmark)}`);
+  }
+
   namespaces() {
     return this.pages(`/accounts/${this.account}/storage/kv/namespaces`);
   }

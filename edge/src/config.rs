@@ -11,6 +11,7 @@ use rcpt_shared::{CacheTimes, KeyRing};
 use self::reader::Reader;
 pub use self::{
     homes::{Homes, binding, count_databases},
+    names::CLOSED,
     site::Site,
 };
 use crate::{

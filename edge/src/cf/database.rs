@@ -35,8 +35,10 @@ use crate::{
 pub struct Database {
     database: SendWrapper<runtime::D1Database>,
     number: u8,
-    /// True once the database has confirmed `number`.
+    /// True once the database has confirmed `number`; never, while it is closed.
     is_itself: AtomicBool,
+    /// True while `tools/admin restore` has it in its past.
+    is_closed: bool,
     /// Prepared statements by address and length of their constant text.
     prepared: isolate::Map<(usize, usize), SendWrapper<JsValue>>,
 }
@@ -98,10 +100,10 @@ struct Numbered {
 }
 
 impl Database {
-    pub fn new(database: D1Database, number: u8) -> Self {
+    pub fn new(database: D1Database, number: u8, is_closed: bool) -> Self {
         let database = SendWrapper(JsValue::from(database).unchecked_into());
         let prepared = isolate::Map::new(PREPARED_MAX);
-        Self { database, number, is_itself: AtomicBool::default(), prepared }
+        Self { database, number, is_itself: AtomicBool::default(), is_closed, prepared }
     }
 
     /// Runs one statement in one round trip and reads its first row; fails if the row doesn't have the shape of `T`.
@@ -135,6 +137,9 @@ impl Database {
 
     /// A new database is given the number of its binding.
     async fn identify(&self) -> Result<(), Error> {
+        if self.is_closed {
+            return Err(self.failed("closed for a restore"));
+        }
         let mut row = self.ask(&[(SELECT_NUMBER, Vec::new())]).await?.first::<Numbered>(0)?;
         if row.is_none() {
             let number = vec![u32::from(self.number).into()];

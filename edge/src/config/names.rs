@@ -30,10 +30,13 @@ pub const RINGS: [&str; 7] = [
     "OPERATOR_SECRET",
 ];
 
-/// True for the name of a ring's value, and of an operator's secret.
+/// Beginning of the names of bindings that close a database, or say where its restore leads back to.
+pub const CLOSED: &str = "CLOSED_";
+
+/// True for the name of a ring's value, of an operator's secret, and of a closed database.
 pub fn is_secret(name: &str) -> bool {
     let is_of = |ring: &&str| name.strip_prefix(*ring).is_some_and(|rest| rest.starts_with('_'));
-    name.starts_with(admin_keys::PREFIX) || RINGS.iter().any(is_of)
+    name.starts_with(admin_keys::PREFIX) || name.starts_with(CLOSED) || RINGS.iter().any(is_of)
 }
 
 /// The budgets of emails: the only numbers that operators choose.

@@ -109,7 +109,9 @@ const DATABASES_MAX: usize = 256;
 fn databases(env: &Env, bindings: &[String]) -> Result<Vec<Database>, Vec<String>> {
     let count = config::count_databases(bindings)?;
     let bound = (0..=u8::MAX).zip(0..count).map(|(number, index)| {
-        env.d1(&config::binding(index)).map(|database| Database::new(database, number))
+        let name = config::binding(index);
+        let is_closed = bindings.contains(&[config::CLOSED, &name].concat());
+        env.d1(&name).map(|database| Database::new(database, number, is_closed))
     });
     bound.collect::<Result<_, _>>().map_err(|error| vec![error.to_string()])
 }

@@ -58,6 +58,35 @@ async function query(id, json) {
   return { result: await reply.json() };
 }
 
+/** All rows of a database, by table. Restoring them stands in for time travel, which is exact to the minute. */
+async function snapshot(id) {
+  const { result } = await query(id, { sql: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '\\_cf%' ESCAPE '\\' AND name <> 'd1_migrations'" });
+  const tables = {};
+  for (const { name } of result[0].results) tables[name] = (await query(id, { sql: `SELECT * FROM ${name}` })).result[0].results;
+  return tables;
+}
+
+/** Bookmarks sort by their time: seconds in hexadecimal, as the platform's clock has them, and a count. */
+async function bookmark(id) {
+  const now = Math.floor(Date.now() / 1000) + (state.later ?? 0);
+  state.bookmarks ??= [];
+  const name = `${now.toString(16).padStart(8, "0")}-${state.bookmarks.length.toString(16).padStart(8, "0")}`;
+  state.bookmarks.push({ id, name, now, tables: await snapshot(id) });
+  return name;
+}
+
+async function timeTravel(id, name) {
+  const found = state.bookmarks.find((each) => each.id === id && each.name === name);
+  if (!found) return { status: 400, errors: [{ code: 7400, message: "invalid bookmark" }] };
+  const previous = await bookmark(id);
+  const insert = (table, row) => ({ sql: `INSERT INTO ${table} (${Object.keys(row).join(", ")}) VALUES (${Object.keys(row).map(() => "?").join(", ")})`, params: Object.values(row) });
+  const batch = [{ sql: "PRAGMA defer_foreign_keys = on" }];
+  for (const table of Object.keys(await snapshot(id))) batch.push({ sql: `DELETE FROM ${table}` });
+  for (const [table, rows] of Object.entries(found.tables)) for (const row of rows) batch.push(insert(table, row));
+  const reply = await query(id, { batch });
+  return reply.errors ? reply : { bookmark: await bookmark(id), previous_bookmark: previous, message: "Database restored successfully" };
+}
+
 /** Stores an upload and returns its version. Earlier secrets are kept, as Cloudflare documents for every deployment. */
 async function upload(request, name) {
   const form = await new Response(request.body, { headers: { "content-type": request.type } }).formData();
@@ -88,6 +117,13 @@ const ROUTES = [
     return database;
   }],
   ["GET /a/d1/database/:id", ({ id }) => state.databases.find(({ uuid }) => uuid === id)],
+  ["GET /a/d1/database/:id/time_travel/bookmark", async ({ id, query: asked }) => {
+    const time = asked.get("timestamp");
+    if (!time) return { bookmark: await bookmark(id) };
+    const before = (state.bookmarks ?? []).filter((each) => each.id === id && each.now <= Date.parse(time) / 1000);
+    return before.length > 0 ? { bookmark: before.at(-1).name } : { status: 400, errors: [{ code: 7400, message: "no bookmark" }] };
+  }],
+  ["POST /a/d1/database/:id/time_travel/restore", ({ id, query: asked }) => timeTravel(id, asked.get("bookmark"))],
   ["POST /a/d1/database/:id/query", ({ id, json }) => query(id, json)],
   ["GET /a/storage/kv/namespaces", ({ query }) => page(state.namespaces, query)],
   ["POST /a/storage/kv/namespaces", ({ json }) => {

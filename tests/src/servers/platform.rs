@@ -126,6 +126,7 @@ impl Platform {
     pub async fn admin(&self, words: &[&str]) -> Result<Run> {
         let mut command = self.program("admin.mjs");
         command.env("SECRETS_FILE", self.secrets_file()).env("NODE_OPTIONS", self.preload());
+        command.env("SETTLE_MS", "0");
         Self::run(command.args(words)).await
     }
 
@@ -198,6 +199,17 @@ impl Platform {
         let reply: Value = serde_json::from_str(&reply)?;
         let id = reply["result"]["uuid"].as_str().context("an id")?;
         self.sql(id, "CREATE TABLE orders (number INTEGER)").await?;
+        Ok(())
+    }
+
+    /// Notes the present state of a database, by its id, as time travel does each minute.
+    ///
+    /// # Errors
+    /// If the stand-in doesn't answer.
+    pub async fn bookmark(&self, database: &str) -> Result<()> {
+        let account = format!("{}/accounts/{}", self.url, "a".repeat(32));
+        let url = format!("{account}/d1/database/{database}/time_travel/bookmark");
+        reqwest::get(url).await?.error_for_status()?;
         Ok(())
     }
 

@@ -1,280 +1,209 @@
-//! D1 restored to an earlier minute (docs/operating/incidents.md, Restore D1): which data is restored or
-//! lost, and how everybody gets back to a working account.
+//! `tools/admin restore` against the stand-in for Cloudflare's API: rows come from a database's past, and nothing is lost
+//! that wasn't chosen, wherever a run is cut.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use rcpt_shared::Status;
-use rcpt_tests::{Account, Conduct, Edge, FakeOrigin, people::PASSWORD, service::clock};
+use rcpt_tests::{
+    Conduct, Edge, FakeOrigin, Platform, people::PASSWORD, servers::Run, service::clock,
+};
 use serde_json::{Value, json};
 
-use super::{admin::run_admin, email_change, operator_recovery};
+const ANN: &str = "0123456789abcdef";
+const BOB: &str = "0223456789abcdef";
 
-/// Copies the database files that contain this text; `None` means all files.
-fn copy(from: &Path, to: &Path, text: Option<&str>) {
-    fs::create_dir_all(to).unwrap();
-    let files: Vec<_> = fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()).collect();
-    // A database is a file and, after kill -9, its log: `NAME.sqlite`, `NAME.sqlite-wal`.
-    let stem = |path: &Path| {
-        path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap().to_owned()
-    };
-    let holds = |path: &Path| {
-        text.is_none_or(|text| {
-            fs::read(path).unwrap().windows(text.len()).any(|window| window == text.as_bytes())
-        })
-    };
-    let stems: Vec<_> = files.iter().filter(|path| holds(path)).map(|path| stem(path)).collect();
-    assert!(!stems.is_empty(), "no database in {}", from.display());
-    for file in files.iter().filter(|file| stems.contains(&stem(file))) {
-        let name = file.file_name().unwrap();
-        // Files missing in the copy mustn't remain.
-        for left in ["", "-wal", "-shm"].map(|end| format!("{}.sqlite{end}", stem(file))) {
-            if to.join(&left).exists() && !from.join(&left).exists() {
-                fs::remove_file(to.join(left)).unwrap();
-            }
-        }
-        fs::copy(file, to.join(name)).unwrap();
-    }
+struct World {
+    platform: Platform,
+    database: String,
 }
 
-/// A text that only the database with the accounts has.
-const MARK: &str = "a name of nobody else";
-
-async fn mark(edge: &Edge, account: &Account) {
-    edge.set(&account.email, &format!("display_name = '{MARK}'")).await;
-}
-
-async fn works(account: &Account) -> (u16, u16, u16) {
-    let sign_in = account.anonymous.login(&account.email, PASSWORD).await.status;
-    (account.quota().await.status, account.get("/me").await.status, sign_in)
-}
-
-const NOTHING: (u16, u16, u16) = (401, 401, 401);
-const EVERYTHING: (u16, u16, u16) = (200, 200, 200);
-
-/// Registers the address again, as its owner would when nothing works.
-async fn again(edge: &Edge, account: &Account) -> Account {
-    assert_eq!(account.anonymous.register(&account.email, PASSWORD).await.status, 201);
-    let title = "Confirm your email address";
-    let mail = edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
-    let reply = account.anonymous.verify_email(mail.token().unwrap()).await;
-    let again = Account::from_credentials(&account.anonymous, PASSWORD, &reply);
-    assert_eq!(works(&again).await, EVERYTHING);
-    assert_ne!(again.api_key, account.api_key, "no key is handed out twice");
-    assert_eq!(account.quota().await.status, 401, "the key of before");
-    again
-}
-
-#[tokio::test]
-async fn after_a_restore_everybody_gets_to_a_working_account_again() {
-    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
-    // The directory is in another database than the accounts.
-    let edge = Edge::builder().origins(&[&origin.url]).var("HOMES", "*:1");
-    let mut edge = edge.start().await.unwrap();
-    for is_whole in [true, false] {
-        let steady = edge.account().await;
-        let rotated = edge.account().await;
-        let (deleted, secured) = (edge.account().await, edge.account().await);
-        assert_eq!(deleted.check("one@restore.example").await.status, 200);
-        clock::today().await;
-        assert_eq!(steady.check("one@restore.example").await.status, 200);
-        let used = steady.email_checks().await.used_today;
-
-        mark(&edge, &steady).await;
-        edge.process.kill();
-        let databases = edge.state().join("v3/d1/miniflare-D1DatabaseObject");
-        let copy_folder = edge.state().join(format!("kept-{is_whole}"));
-        copy(&databases, &copy_folder, None);
-        edge.restart().await.unwrap();
-        assert_eq!(steady.check("two@restore.example").await.status, 200);
-        let reply = rotated.rotate_api_key().await;
-        let replacement = reply.text("api_key").to_owned();
-        let noted = edge.own_version(&rotated.email).await;
-        secured.enable_two_factor().await;
-        let secured_id = edge.id(&secured.email).await;
-        let factor = "SELECT id, secret, on_at FROM second_factors WHERE account_id = ?1";
-        let secrets = edge.sql_of(&secured_id, factor, &[json!(secured_id)]).await.remove(0);
-        let body = json!({ "password": PASSWORD });
-        assert_eq!(deleted.delete("/me", &body).await.status, 204);
-        let late = edge.account().await;
-        assert_eq!(works(&late).await, EVERYTHING);
-
-        edge.process.kill();
-        // Unless `is_whole`, restores only the database with the accounts.
-        copy(&copy_folder, &databases, (!is_whole).then_some(MARK));
-        edge.restart().await.unwrap();
-
-        // An account without changes loses only the charges of the lost minutes.
-        assert_eq!(works(&steady).await, EVERYTHING);
-        assert_eq!(steady.email_checks().await.used_today, used);
-        assert_eq!(steady.check("two@restore.example").await.status, 200);
-        assert_eq!(steady.email_checks().await.used_today, used + 1);
-        // The previous key is valid again until the operator restores the recorded version.
-        let replaced = Account { api_key: replacement, ..rotated.clone() };
-        let checks = async || {
-            let of = async |account: &Account| account.check("one@restore.example").await.status;
-            (of(&rotated).await, of(&replaced).await)
-        };
-        assert_eq!(checks().await, (200, 401));
-        edge.set_own_key(&rotated.email, &format!("version = {noted}")).await;
-        assert_eq!(checks().await, (401, 200));
-        if is_whole {
-            // Each instance of the Worker remembers dead keys; a deployment clears this memory.
-            edge.set_own_key(&rotated.email, "version = version - 1").await;
-            assert_eq!(checks().await, (401, 401));
-            edge.restart().await.unwrap();
-            assert_eq!(checks().await, (200, 401));
-        }
-        // Two-factor that was turned on is off, until the operator restores it from the saved values.
-        assert_eq!(works(&secured).await, EVERYTHING);
-        let noted =
-            "INSERT INTO second_factors (account_id, id, secret, on_at) VALUES (?1, ?2, ?3, ?4)";
-        let params = ["id", "secret", "on_at"].map(|column| secrets[column].clone());
-        let params = [&[json!(secured_id)][..], &params].concat();
-        edge.sql_of(&secured_id, noted, &params).await;
-        let sign_in = secured.anonymous.login(&secured.email, PASSWORD).await;
-        sign_in.assert_error(401, "totp_required", "on again");
-        // An account that was registered after the restored minute is lost, and is registered again.
-        assert_eq!(works(&late).await, NOTHING);
-        let state = edge.state();
-        let words = ["--persist-to", state.to_str().unwrap(), "directory", "--mend"];
-        let (code, output, errors) = run_admin(&edge, "", &words).await;
-        assert_eq!((code, errors.as_str()), (0, ""));
-        assert_eq!(output.contains("named no account"), !is_whole, "{output}");
-        let late = again(&edge, &late).await;
-        // A deleted account is back, and is deleted again.
-        assert_eq!(works(&deleted).await, EVERYTHING, "{output}");
-        assert_eq!(deleted.delete("/me", &body).await.status, 204);
-        assert_eq!(works(&deleted).await, NOTHING);
-        edge.run_scheduled().await;
-        let deleted = again(&edge, &deleted).await;
-        assert_eq!(deleted.email_checks().await.left_today, 0, "nothing is renewed");
-        edge.run_scheduled().await;
-        for account in [&steady, &late, &deleted] {
-            assert_eq!(works(account).await, EVERYTHING);
-        }
-    }
-}
-
-/// Tables that the guide saves before the restore, and the statements that read them.
-const SAVED: [(&str, &str); 5] = [
-    ("keys", "SELECT account_id, id, version, previous_until, replaced_at FROM keys"),
-    ("passkeys", "SELECT account_id, id FROM passkeys"),
-    ("waiting", "SELECT * FROM waiting"),
-    ("changes", "SELECT * FROM changes"),
-    ("second_factors", "SELECT * FROM second_factors"),
-];
-
-/// Revokes again what was revoked since the restored minute, as step 3 of the guide says.
-async fn revoke_again(edge: &Edge, saved: &[(&str, Vec<Value>)]) {
-    for (table, rows) in saved {
-        let params = [json!(json!(rows).to_string())];
-        let run = async |sql: String| {
-            edge.sql_in(1, &sql, &params).await;
-        };
-        match *table {
-            "keys" | "passkeys" => {
-                run(format!(
-                    "DELETE FROM {table} WHERE (account_id, id) NOT IN (
-                       SELECT value ->> 'account_id', value ->> 'id' FROM json_each(?1))"
+impl World {
+    /// Ann is on `pro` with a key; Bob has an account. Later a fault loses Ann's display name and Bob's account, and
+    /// meanwhile there are a payment, a new password, a revoked key and a deletion.
+    async fn start() -> Self {
+        let platform = Platform::small().await.unwrap();
+        let run = platform.deploy(&[]).await.unwrap();
+        assert!(run.succeeded, "{}", run.output);
+        let state = platform.state().await.unwrap();
+        let database = state["databases"][0]["uuid"].as_str().unwrap().to_owned();
+        let world = Self { platform, database };
+        for (id, email) in
+            [(ANN, "ann@example.org"), (BOB, "bob@example.org"), ("03", "carl@example.org")]
+        {
+            world
+                .sql(&format!(
+                    "INSERT INTO accounts (id, email, password_hash, created_at, display_name)
+                     VALUES ('{id}', '{email}', 'old password', 7, 'name')"
                 ))
                 .await;
-                if *table == "keys" {
-                    run("UPDATE keys SET version = s.value ->> 'version', replaced_at = s.value ->> 'replaced_at',
-                           previous_until = s.value ->> 'previous_until' FROM json_each(?1) s
-                         WHERE account_id = s.value ->> 'account_id' AND keys.id = s.value ->> 'id'"
-                        .to_owned())
-                    .await;
-                }
+            world.sql(&format!("INSERT INTO keys (account_id, id, name, rights, created_at) VALUES ('{id}', 'k', 'key', 1, 7)")).await;
+        }
+        // The platform's bookmark of this minute.
+        world.platform.order(&json!({ "state": { "later": -60 } })).await.unwrap();
+        world.platform.bookmark(&world.database).await.unwrap();
+        world.platform.order(&json!({ "state": { "later": 3_600 } })).await.unwrap();
+        for fault in [
+            format!("UPDATE accounts SET display_name = '' WHERE id = '{ANN}'"),
+            format!("DELETE FROM accounts WHERE id = '{BOB}'"),
+            format!(
+                "UPDATE accounts SET plan = 'pro', password_hash = 'new password' WHERE id = '{ANN}'"
+            ),
+            format!("DELETE FROM keys WHERE account_id = '{ANN}'"),
+            "DELETE FROM accounts WHERE id = '03'".to_owned(),
+        ] {
+            world.sql(&fault).await;
+        }
+        world
+    }
+
+    async fn sql(&self, sql: &str) -> Value {
+        self.platform.sql(&self.database, sql).await.unwrap()
+    }
+
+    async fn everything(&self) -> Value {
+        json!([
+            self.sql("SELECT * FROM accounts").await,
+            self.sql("SELECT * FROM keys").await,
+            self.sql("SELECT * FROM plans").await,
+        ])
+    }
+
+    /// Names of the Worker's bindings that say that a database is closed.
+    async fn closed(&self) -> Vec<String> {
+        let state = self.platform.state().await.unwrap();
+        let bindings = state["workers"]["rcpt"]["bindings"].as_array().unwrap().iter();
+        let names = bindings.filter_map(|each| each["name"].as_str());
+        names.filter(|name| name.starts_with("CLOSED_")).map(str::to_owned).collect()
+    }
+
+    async fn admin(&self, words: &[&str]) -> Run {
+        self.platform.admin(&[&["restore", "--yes", "DB"], words].concat()).await.unwrap()
+    }
+}
+
+fn a_minute_ago() -> String {
+    let ago = i64::try_from(clock::now() - 1).unwrap();
+    chrono::DateTime::from_timestamp(ago, 0).unwrap().format("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[tokio::test]
+async fn rows_are_taken_from_the_past_and_nothing_is_lost_that_was_not_chosen() {
+    let world = World::start().await;
+    let present = world.everything().await;
+    // Nothing is read unasked, and the past is none of the future.
+    let unasked = world.platform.admin(&["restore", "DB", &a_minute_ago()]).await.unwrap();
+    assert!(
+        !unasked.succeeded && unasked.output.contains("nothing was changed"),
+        "{}",
+        unasked.output
+    );
+    let run = world.admin(&["2099-01-01T00:00Z"]).await;
+    assert!(!run.succeeded && run.output.contains("MINUTE is a time"), "{}", run.output);
+    let run = world.admin(&[&a_minute_ago()]).await;
+    assert!(run.succeeded && run.output.contains("is as before"), "{}", run.output);
+    assert_eq!((world.everything().await, world.closed().await), (present.clone(), vec![]));
+
+    // What was read is sealed, and no value of it is shown.
+    let folder = world.platform.secrets_file().parent().unwrap().to_owned();
+    let file = folder.join("rcpt-DB.past");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = fs::read(&file).unwrap();
+    assert!(!text.windows(3).any(|window| window == b"ann"));
+    let run = world.admin(&["--take", "accounts"]).await;
+    assert!(run.output.contains("look at the differences first"), "{}", run.output);
+    let run = world.admin(&[]).await;
+    for line in [
+        format!("accounts/{ANN}"),
+        format!("accounts/{BOB}"),
+        format!("keys/{ANN}/k"),
+        "accounts/03 ".to_owned(),
+        "only in the past".to_owned(),
+    ] {
+        assert!(run.output.contains(&line), "{line}: {}", run.output);
+    }
+    assert!(!run.output.contains("password") && !run.output.contains("@"), "{}", run.output);
+
+    // A row that has changed since it was shown stays.
+    world.sql(&format!("UPDATE accounts SET welcome_left = 3 WHERE id = '{ANN}'")).await;
+    let run = world.admin(&["--take", &format!("accounts/{ANN}")]).await;
+    assert!(
+        !run.succeeded && run.output.contains("has changed since it was shown"),
+        "{}",
+        run.output
+    );
+    let run =
+        world.admin(&["--take", &format!("accounts/{BOB}"), "--reason", "fault of 10:00"]).await;
+    assert!(run.succeeded && run.output.contains("is taken"), "{}", run.output);
+    let bob = world.sql(&format!("SELECT * FROM accounts WHERE id = '{BOB}'")).await;
+    assert_eq!(
+        (&bob[0]["email"], &bob[0]["display_name"]),
+        (&json!("bob@example.org"), &json!("name"))
+    );
+    let audit = world.sql("SELECT action, account_id, value, reason FROM operator_actions").await;
+    let row = json!({ "action": "restore", "account_id": BOB, "value": "accounts", "reason": "fault of 10:00" });
+    assert_eq!(audit, json!([row]));
+    // The payment, the password, the revoked key and the deletion stand.
+    let ann =
+        world.sql(&format!("SELECT plan, password_hash FROM accounts WHERE id = '{ANN}'")).await;
+    assert_eq!(ann, json!([{ "plan": "pro", "password_hash": "new password" }]));
+    assert_eq!(world.sql("SELECT id FROM accounts ORDER BY id").await.as_array().unwrap().len(), 2);
+    assert_eq!(world.sql("SELECT * FROM keys").await, json!([]));
+    // Shown again, it can be taken; its columns are then all of the past.
+    assert!(world.admin(&[]).await.succeeded);
+    let run = world.admin(&["--take", &format!("accounts/{ANN}")]).await;
+    assert!(run.succeeded, "{}", run.output);
+    let ann =
+        world.sql(&format!("SELECT plan, display_name FROM accounts WHERE id = '{ANN}'")).await;
+    assert_eq!(ann, json!([{ "plan": "free", "display_name": "name" }]));
+    let run = world.admin(&["--end"]).await;
+    assert!(run.succeeded && !file.exists(), "{}", run.output);
+}
+
+#[tokio::test]
+async fn a_restore_that_is_cut_anywhere_goes_back_first() {
+    let world = World::start().await;
+    let present = world.everything().await;
+    for after in 1..=6 {
+        for before in [false, true] {
+            let minute = a_minute_ago();
+            let cut = json!({ "cut": { "after": after, "before": before } });
+            world.platform.order(&cut).await.unwrap();
+            let run = world.admin(&[&minute]).await;
+            assert!(!run.succeeded, "{after}: {}", run.output);
+            world.platform.order(&json!({})).await.unwrap();
+            // While it may be in its past, it is closed, and any machine sees where it leads back to.
+            let (now, closed) = (world.everything().await, world.closed().await);
+            if now != present {
+                assert_eq!(closed.len(), 2, "{after} {before}");
             }
-            // Factors that were turned on since stay; recovery codes of the others stay with them.
-            "second_factors" => {
-                run("INSERT OR IGNORE INTO second_factors (account_id, id, secret, on_at, off_at)
-                     SELECT value ->> 'account_id', value ->> 'id', value ->> 'secret', value ->> 'on_at',
-                       value ->> 'off_at' FROM json_each(?1)"
-                    .to_owned())
-                .await;
-            }
-            _ => {
-                edge.sql_in(1, &format!("DELETE FROM {table}"), &[]).await;
-                let Some(Value::Object(first)) = rows.first() else { continue };
-                let columns: Vec<_> = first.keys().map(String::as_str).collect();
-                let values = columns.iter().map(|column| format!("value ->> '{column}'"));
-                let (columns, values) = (columns.join(", "), values.collect::<Vec<_>>().join(", "));
-                run(format!("INSERT INTO {table} ({columns}) SELECT {values} FROM json_each(?1)"))
-                    .await;
-            }
+            let run = world.admin(&["--end"]).await;
+            assert!(run.succeeded, "{after} {before}: {}", run.output);
+            assert_eq!(world.everything().await, present, "{after} {before}");
+            assert_eq!(world.closed().await, [""; 0], "{after} {before}");
         }
     }
 }
 
 #[tokio::test]
-async fn what_was_revoked_after_the_restored_minute_is_revoked_again_by_the_guide() {
+async fn a_closed_database_is_its_accounts_trouble_only_and_opens_as_it_was() {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
     let edge = Edge::builder().origins(&[&origin.url]).var("HOMES", "*:1");
     let mut edge = edge.start().await.unwrap();
-    for is_whole in [true, false] {
-        let owner = edge.account().await;
-        let mover = edge.account().await;
-        let terms = |name: &str| json!({ "name": name, "rights": ["checks"] });
-        let (ended, ended_id) = owner.named_key(&terms("ended")).await;
-        let (stays, _) = owner.named_key(&terms("stays")).await;
-        let (removed, removed_id) = owner.add_passkey("removed").await;
-        let (replaced, _) = mover.named_key(&terms("replaced")).await;
-        owner.enable_two_factor().await;
-        operator_recovery::start(&edge, &owner.email).await;
-        operator_recovery::pass_three_days(&edge, &owner.email).await;
-        let (thiefs, stopping) = email_change::agreed(&edge, &mover).await;
-
-        mark(&edge, &owner).await;
-        edge.process.kill();
-        let databases = edge.state().join("v3/d1/miniflare-D1DatabaseObject");
-        let copy_folder = edge.state().join(format!("revoked-{is_whole}"));
-        copy(&databases, &copy_folder, None);
-        edge.restart().await.unwrap();
-        for path in [format!("/keys/{ended_id}"), format!("/auth/passkeys/{removed_id}")] {
-            assert_eq!(owner.delete(&path, &json!({})).await.status, 204, "{path}");
-        }
-        assert_eq!(owner.post("/me/stop-changes", &json!({})).await.status, 204);
-        let proof = json!({ "password": PASSWORD });
-        let reply = mover.post("/keys/replace-all", &proof).await;
-        assert_eq!(reply.status, 200, "{}", reply.body);
-        assert_eq!(email_change::stop(&edge, &stopping).await.status, 204);
-        let id = edge.id(&mover.email).await;
-        edge.pass(&id, 3 * email_change::DAY_S).await;
-        let mut saved = Vec::new();
-        for (table, sql) in SAVED {
-            saved.push((table, edge.sql_in(1, sql, &[]).await));
-        }
-
-        edge.process.kill();
-        copy(&copy_folder, &databases, (!is_whole).then_some(MARK));
-        edge.restart().await.unwrap();
-        let check = async |key: &str| {
-            let reply = owner.anonymous.check_with_key(key, "one@restore.example").await;
-            (reply.status, reply.body["code"].as_str().unwrap_or_default().to_owned())
-        };
-        for key in [&ended, &replaced] {
-            assert_eq!(check(key).await.0, 200, "the restore has brought it back");
-        }
-        assert_eq!(edge.count("waiting WHERE kind = 'recovery'").await, 1);
-        assert_eq!(edge.count("waiting WHERE kind = 'address'").await, 1);
-
-        // The steps of the guide.
-        revoke_again(&edge, &saved).await;
-        edge.run_scheduled().await;
-        let state = edge.state();
-        let words = ["--persist-to", state.to_str().unwrap(), "directory"];
-        let (code, output, errors) = run_admin(&edge, "", &words).await;
-        assert_eq!((code, errors.as_str()), (0, ""));
-        assert_eq!(output, "every account is in the directory\n");
-        let refused = |code: &str| (401, code.to_owned());
-        assert_eq!(check(&ended).await, refused("invalid_api_key"));
-        assert_eq!(check(&replaced).await, refused("invalid_api_key"));
-        assert_eq!(check(&stays).await.0, 200, "nobody has ended it");
-        assert!(operator_recovery::has_two_factor(&edge, &owner.email).await);
-        let reply = owner.anonymous.sign_in_with(&removed).await;
-        reply.assert_error(401, "passkey_refused", "a removed passkey");
-        let sign_in = async |email: &str| mover.anonymous.login(email, PASSWORD).await.status;
-        assert_eq!((sign_in(&thiefs).await, sign_in(&mover.email).await), (401, 200));
+    let closed = edge.account().await;
+    edge.restart_with(|edge| edge.var("HOMES", "*:2")).await.unwrap();
+    let other = edge.account().await;
+    edge.restart_with(|edge| edge.var("CLOSED_DB_1", "1").var("CLOSED_DB_1_AT_0a_0b", "1"))
+        .await
+        .unwrap();
+    for (account, expected) in [(&closed, 503), (&other, 200)] {
+        let login = account.anonymous.login(&account.email, PASSWORD).await.status;
+        let check = account.check("ann@closed.example").await.status;
+        let me = account.get("/me").await.status;
+        assert_eq!((login, check, me), (expected, expected, expected), "{}", account.email);
     }
+    let ready = edge.anonymous().get("/health/ready").await;
+    assert_eq!((ready.status, ready.text("database")), (503, "down"));
+    assert!(!ready.body.to_string().contains("settings"), "{}", ready.body);
+    edge.restart_with(|edge| edge.without_ring("CLOSED")).await.unwrap();
+    assert_eq!(closed.check("ann@closed.example").await.status, 200);
 }
