@@ -199,4 +199,15 @@ mod tests {
             assert_eq!(dials(sources, families, "2001:db8::2"), v6);
         }
     }
+
+    #[test]
+    fn an_identity_says_whether_it_is_for_free_and_since_when() {
+        for (is_for_free, class) in [(true, "free"), (false, "known")] {
+            let ip = "192.0.2.1".parse().unwrap();
+            let source = SourceAddress { ip, helo_name: None, since: Some(7), is_for_free };
+            let identity = HeloIdentity::all("one.example", &[source], None).remove(0);
+            let said = (identity.is_for_free(), identity.class_name(), identity.since());
+            assert_eq!(said, (is_for_free, class, Some(7)));
+        }
+    }
 }

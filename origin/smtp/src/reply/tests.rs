@@ -172,3 +172,31 @@ fn of_a_long_reply_the_beginning_is_kept_and_its_code_is_read() {
     );
     assert_eq!(reply.enhanced.unwrap().to_string(), "5.1.1");
 }
+
+#[test]
+fn the_longest_line_may_arrive_in_two_parts() {
+    let mut parser = ReplyParser::default();
+    let line = [b"250 ".as_slice(), &vec![b'x'; LINE_BYTES_MAX - 4]].concat();
+    parser.feed(&line).unwrap();
+    parser.feed(b"\r").unwrap();
+    assert_eq!(parser.next_reply(), Ok(None));
+    parser.feed(b"\n").unwrap();
+    assert_eq!(parser.next_reply().unwrap().unwrap().text().len(), LINE_BYTES_MAX - 4);
+    parser.feed(&[line.as_slice(), b"xx"].concat()).unwrap();
+    assert_eq!(parser.next_reply(), Err(ReplyError::LongLine));
+}
+
+#[test]
+fn a_text_is_kept_up_to_its_last_byte() {
+    let full = "x".repeat(1_000);
+    let lines = TEXT_BYTES_MAX / 1_001;
+    let begun = format!("250-{full}\r\n").repeat(lines);
+    // A line break takes one byte.
+    let rest = TEXT_BYTES_MAX - (lines * 1_001 - 1) - 1;
+    for (length, kept) in [(rest, true), (rest + 1, false)] {
+        let raw = format!("{begun}250 {}\r\n", "y".repeat(length));
+        let text = Reply::parse(&raw).unwrap().text().to_owned();
+        assert_eq!(text.ends_with('y'), kept, "{length}");
+        assert!(text.len() <= TEXT_BYTES_MAX);
+    }
+}

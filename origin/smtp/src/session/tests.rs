@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    Answer, Broken, Envelope, Failure, Greeting, Patience, RESET_TIMEOUT, SURPLUS, Session,
+    Answer, Broken, Envelope, Failure, Greeting, Patience, RESET_TIMEOUT, SURPLUS, Session, Tls,
 };
 
 /// Starts a server that sends the first text, then for each further pair waits for exactly the
@@ -644,4 +644,49 @@ async fn what_is_held_for_a_session_is_dropped_after_its_last_reply() {
     );
     assert!(ended.await.is_err());
     assert_eq!(began.elapsed().as_secs(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_may_still_demand_encryption_is_not_taken_leave_of() {
+    let (client, server) = server(&[
+        ("", "220 ready\r\n"),
+        (EHLO, "250-mx\r\n250-STARTTLS\r\n250 PIPELINING\r\n"),
+        (ENVELOPE, "530 5.7.0 encrypt first\r\n530 no\r\n250 flushed\r\n"),
+        ("STARTTLS\r\n", "454 4.7.0 not now\r\n"),
+    ]);
+    let mut stage = Stage::Connect;
+    let mut session =
+        Session::open(client, "probe.example.com", Greeting::Ehlo, PATIENCE, &mut stage)
+            .await
+            .unwrap();
+    assert!(!session.is_encrypted());
+    let recipient = Address::parse("user@example.org").unwrap();
+    let envelope = Envelope { reverse_path: "", recipient: &recipient, last: true };
+    let answer = session.ask(envelope, &mut stage).await;
+    assert!(matches!(&answer, Ok(Answer::Mail(reply)) if reply.code == 530), "{answer:?}");
+    let name = "mx.example.org".try_into().unwrap();
+    let tls = Tls::new().unwrap();
+    let begun = session.start_tls(&tls, name, "probe.example.com", &mut stage);
+    // The replies of the flight are read first; the refusal is of STARTTLS.
+    let refusal = timeout(Duration::from_secs(5), begun).await.unwrap().err();
+    let is_refused =
+        matches!(&refusal, Some(Failure::Refused(Stage::StartTls, reply)) if reply.code == 454);
+    assert!(is_refused, "{refusal:?}");
+    assert_eq!(server.await.unwrap(), "");
+}
+
+#[tokio::test]
+async fn what_a_server_said_of_itself_is_no_refusal_but_every_other_refusal_is() {
+    let (client, server) = server(&[("", "220 ready\r\n"), (EHLO, "250 mx\r\n")]);
+    let mut stage = Stage::Connect;
+    let mut session =
+        Session::open(client, "probe.example.com", Greeting::Ehlo, PATIENCE, &mut stage)
+            .await
+            .unwrap();
+    session.parser.feed(b"250 ok\r\n421 closing\r\n").unwrap();
+    assert!(session.has_no_refusal_left());
+    session.parser.feed(b"250 ok\r\n550 no\r\n").unwrap();
+    assert!(!session.has_no_refusal_left());
+    drop(session);
+    server.await.unwrap();
 }
