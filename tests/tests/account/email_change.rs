@@ -306,12 +306,16 @@ async fn a_due_change_that_is_cut_off_or_overtaken_anywhere_ends_in_one_address(
     for (step, statements) in statements.into_iter().enumerate() {
         for late in [false, true] {
             for way in ["nobody", "reset", "deletion", "reset in between"] {
+                let is_beside = way == "reset in between";
+                // A delayed trip isn't cut off, so it is neither late nor early.
+                if is_beside && late {
+                    continue;
+                }
                 let what = format!("cut at step {step}, late {late}, {way}");
                 let (account, id, new, reset) = prepare().await;
                 let fault = Fault { part: "d1", statements, times: 1, late, ..Fault::default() };
-                let is_beside = way == "reset in between";
                 let fault = if is_beside {
-                    Fault { delay_ms: 1_500, late: false, ..fault }
+                    Fault { delay_ms: 1_500, ..fault }
                 } else {
                     Fault { error: "away", ..fault }
                 };

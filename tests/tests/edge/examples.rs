@@ -7,11 +7,7 @@ mod plays;
 
 use std::{collections::BTreeMap, env, fs, path::PathBuf};
 
-use rcpt_tests::{
-    Account, Anonymous, FakeWebhook, Reply, Stack,
-    people::send,
-    process::{folder, turn},
-};
+use rcpt_tests::{Account, Anonymous, FakeWebhook, Reply, Stack, people::send, process::folder};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Map, Value, json};
 
@@ -108,7 +104,6 @@ fn file() -> PathBuf {
 
 #[tokio::test]
 async fn every_example_of_the_description_is_what_the_service_answers() {
-    let _turn = turn().await;
     let mut recorder = Recorder::start().await;
     let account = plays::signing_up(&mut recorder).await;
     plays::service(&mut recorder).await;

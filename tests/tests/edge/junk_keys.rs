@@ -8,7 +8,6 @@ use rcpt_shared::Status;
 use rcpt_tests::{
     Anonymous, Conduct, Edge, FakeOrigin,
     people::send_all,
-    process::turn,
     proof,
     service::{forgery, secret, shim::Counts},
 };
@@ -42,7 +41,6 @@ fn junk(nth: usize, genuine: &str, strangers: &KeyRing) -> Vec<u8> {
 
 #[tokio::test]
 async fn junk_keys_are_401_and_touch_neither_d1_nor_kv() {
-    let _turn = turn().await;
     let count = proof::count(1_000, 10_000);
     let ours = secret::value().unwrap();
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
