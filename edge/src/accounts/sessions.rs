@@ -118,7 +118,7 @@ pub async fn login(
     };
     let attempt = client.attempt(&app, Key::sign_in(hash.as_str())).await?;
     // Follows the count, so that a throttled network doesn't use up others' hashes.
-    let turn = client.comparing_turn(&app, &attempt, &body.password).await?;
+    let turn = client.hashing_turn(&app, Some(&attempt)).await?;
     let entry = directory::find(app.databases.directory(), &address).await?;
     let database = match entry {
         Some(account) => app.databases.of(account)?,

@@ -26,25 +26,12 @@ pub const SALT_BYTES: usize = 16;
 /// A password as its owner typed it. The account stores the hash of the NFC form (UAX #15; NIST SP 800-63B-4 §3.1.1.2):
 /// two keyboards may send the same text as different code points. No space is trimmed.
 #[derive(Debug)]
-pub struct Password {
-    normal: SecretString,
-    /// Present if it differs from the normal form.
-    typed: Option<SecretString>,
-}
-
-impl Password {
-    /// True if [`verify`] and [`verify_nothing`] compute two hashes.
-    pub const fn takes_two_hashes(&self) -> bool {
-        self.typed.is_some()
-    }
-}
+pub struct Password(SecretString);
 
 impl From<SecretString> for Password {
     fn from(typed: SecretString) -> Self {
-        let text = typed.expose_secret();
-        let normal = SecretString::from(&*ComposingNormalizerBorrowed::new_nfc().normalize(text));
-        let is_normal = normal.expose_secret() == text;
-        Self { normal, typed: (!is_normal).then_some(typed) }
+        let normal = ComposingNormalizerBorrowed::new_nfc().normalize(typed.expose_secret());
+        Self(SecretString::from(&*normal))
     }
 }
 
@@ -58,8 +45,7 @@ impl<'de> Deserialize<'de> for Password {
 pub enum PasswordCheck {
     Wrong,
     Right,
-    /// Correct, but the stored hash has outdated parameters or isn't of the normal form, and can be
-    /// renewed.
+    /// Correct, but the stored hash has outdated parameters and can be renewed.
     Outdated,
 }
 
@@ -79,7 +65,7 @@ pub fn check_rules(
     address: &AccountAddress,
     common: CommonPasswords<'_>,
 ) -> Result<(), &'static str> {
-    let password = password.normal.expose_secret();
+    let password = password.0.expose_secret();
     if !LENGTH.contains(&password.chars().count()) {
         return Err("The password must have 8 to 128 characters.");
     }
@@ -112,12 +98,8 @@ fn resembles(password: &str, address: &AccountAddress) -> bool {
 }
 
 pub fn hash(_turn: Turn, password: &Password, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
-    hash_text(&password.normal, salt)
-}
-
-fn hash_text(text: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
     argon2id()?
-        .hash_password_with_salt(text.expose_secret().as_bytes(), &salt)
+        .hash_password_with_salt(password.0.expose_secret().as_bytes(), &salt)
         .map(|hash| hash.to_string())
         .map_err(unhashable)
 }
@@ -132,28 +114,19 @@ pub fn void_hash(salt: [u8; SALT_BYTES], tag: [u8; 32]) -> String {
 /// Fails when the stored hash can't be parsed.
 pub fn verify(_turn: Turn, password: &Password, stored: &str) -> Result<PasswordCheck, Error> {
     let parsed = PasswordHash::new(stored).map_err(unhashable)?;
-    let argon2id = argon2id()?;
-    // The parameters come from the stored hash, so older hashes stay valid.
-    let is_right = |text: &SecretString| {
-        argon2id.verify_password(text.expose_secret().as_bytes(), &parsed).is_ok()
-    };
-    let is_normal = is_right(&password.normal);
-    // Compares regardless of the first result: the duration must depend on the typed text only.
-    let is_as_typed = password.typed.as_ref().is_some_and(is_right);
-    Ok(match (is_normal, is_as_typed) {
-        (true, _) if !is_outdated(stored) => PasswordCheck::Right,
-        (false, false) => PasswordCheck::Wrong,
-        _ => PasswordCheck::Outdated,
+    // The parameters come from the stored hash, so hashes with earlier ones stay valid.
+    let text = password.0.expose_secret().as_bytes();
+    Ok(match argon2id()?.verify_password(text, &parsed) {
+        Err(_) => PasswordCheck::Wrong,
+        Ok(()) if is_outdated(stored) => PasswordCheck::Outdated,
+        Ok(()) => PasswordCheck::Right,
     })
 }
 
 /// Does the work of [`verify`] for an address without an account, so that the duration reveals
 /// nothing. Always returns [`PasswordCheck::Wrong`].
-pub fn verify_nothing(_turn: Turn, password: &Password) -> Result<PasswordCheck, Error> {
-    for text in std::iter::once(&password.normal).chain(&password.typed) {
-        hash_text(text, [0; SALT_BYTES])?;
-    }
-    Ok(PasswordCheck::Wrong)
+pub fn verify_nothing(turn: Turn, password: &Password) -> Result<PasswordCheck, Error> {
+    hash(turn, password, [0; SALT_BYTES]).map(|_| PasswordCheck::Wrong)
 }
 
 fn is_outdated(stored: &str) -> bool {
@@ -274,16 +247,5 @@ mod tests {
             let verdict = verify(Turn::grant(), &"cafe meadow".into(), &stored).unwrap();
             assert_eq!(verdict, PasswordCheck::Wrong);
         }
-        // NFC keeps compatibility forms, such as ligatures, and so do keyboards.
-        assert!(Password::from("\u{fb01}re").typed.is_none());
-    }
-
-    #[test]
-    fn a_hash_of_the_text_as_typed_still_verifies_and_can_be_renewed() {
-        let decomposed = SecretString::from("cafe\u{301} meadow");
-        let stored = super::hash_text(&decomposed, [7; 16]).unwrap();
-        let verdict = |typed: &str| verify(Turn::grant(), &typed.into(), &stored).unwrap();
-        assert_eq!(verdict("cafe\u{301} meadow"), PasswordCheck::Outdated);
-        assert_eq!(verdict("caf\u{e9} meadow"), PasswordCheck::Wrong);
     }
 }

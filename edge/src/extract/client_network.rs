@@ -12,10 +12,7 @@ use secrecy::SecretString;
 use crate::{
     app::App,
     cf::clock,
-    credentials::{
-        address_hash,
-        password::{Password, Turn},
-    },
+    credentials::{address_hash, password::Turn},
     error::Error,
     limits::{
         rules::{Gate, Key, MailPurpose, Rule, network_of, site_of},
@@ -101,19 +98,6 @@ impl ClientNetwork {
             attempt.give_back(app.databases.directory()).await;
         }
         turn
-    }
-
-    /// A password that needs two hashes waits twice, so that it delays others no more than two passwords do.
-    pub async fn comparing_turn(
-        &self,
-        app: &App,
-        attempt: &Attempt,
-        password: &Password,
-    ) -> Result<Turn, Error> {
-        if password.takes_two_hashes() {
-            self.hashing_turn(app, Some(attempt)).await?;
-        }
-        self.hashing_turn(app, Some(attempt)).await
     }
 
     pub async fn attempt(&self, app: &App, key: Key) -> Result<Attempt, Error> {

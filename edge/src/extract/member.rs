@@ -84,7 +84,7 @@ pub async fn check_password(
     password: &Password,
 ) -> Result<(), Error> {
     let attempt = client.attempt(app, Key::password(account)).await?;
-    let turn = client.comparing_turn(app, &attempt, password).await?;
+    let turn = client.hashing_turn(app, Some(&attempt)).await?;
     if password::verify(turn, password, hash)? == PasswordCheck::Wrong {
         let (database, failure) = (app.databases.of(account)?, FailedAttempt::Password);
         security_events::note_failure(database, Some(account), failure, &context.event()).await?;

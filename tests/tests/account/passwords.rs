@@ -226,24 +226,6 @@ async fn a_password_is_the_same_from_every_keyboard_and_otherwise_as_it_was_sent
     }
 }
 
-/// Hash of the unchanged [`DECOMPOSED`], made with Python's argon2-cffi.
-const AS_TYPED: &str = "$argon2id$v=19$m=19456,t=2,p=1$RMIa2lP6jtk0BRseg0Q36w$ry0hnmx/pizbJ73LgY4iWc6QPc0gPHG9qAIK4J9vwIQ";
-
-#[tokio::test]
-async fn a_password_of_an_earlier_release_still_works_and_then_from_every_keyboard() {
-    let edge = edge().await;
-    let account = edge.account().await;
-    edge.set(&account.email, &format!("password_hash = '{AS_TYPED}'")).await;
-    let reply = account.anonymous.login(&account.email, COMPOSED).await;
-    reply.assert_error(401, "invalid_credentials", "its hash is of the other text");
-    assert_eq!(account.anonymous.login(&account.email, DECOMPOSED).await.status, 200);
-    let row = edge.row(&account.email, "password_hash").await;
-    assert_ne!(row["password_hash"], AS_TYPED, "renewed");
-    for same in [COMPOSED, DECOMPOSED] {
-        assert_eq!(account.anonymous.login(&account.email, same).await.status, 200, "{same:?}");
-    }
-}
-
 #[tokio::test]
 async fn an_old_hash_is_renewed_at_sign_in() {
     let edge = edge().await;
