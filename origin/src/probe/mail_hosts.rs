@@ -9,8 +9,8 @@ use super::{
     attempt::{BestFailure, Outcome, dns_failure, of_domain},
     conversation::with_catch_all,
     host_memory::catch_all_key,
-    host_probe::HostProbe,
-    prober::{Asked, EVIDENCE_WAIT_MAX, Prober},
+    host_probe::{EVIDENCE_WAIT_MAX, HostProbe},
+    prober::{Asked, Prober},
     progress::Progress,
     resolver::AddressSource,
 };

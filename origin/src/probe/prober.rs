@@ -37,8 +37,6 @@ use crate::{
 
 /// Seconds after which a probe that found no session is worth repeating.
 const RETRY_AFTER_S: u32 = 10;
-/// Longest wait for the control recipient's result behind an acceptance.
-pub(super) const EVIDENCE_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Minimum remaining time for probing again.
 const PROBE_TIME_MIN: Duration = Duration::from_secs(1);
 
@@ -174,7 +172,7 @@ impl Prober {
     /// The assessed verdict, with what the control recipient shows in time.
     pub async fn with_learnt(&self, question: &Question, manner: Manner, mut told: Told) -> Told {
         if let Some(learning) = told.learning.take() {
-            let until = evidence_until(Instant::now(), manner);
+            let until = manner.evidence_until(Instant::now());
             let found = timeout_at(until, learning).await.unwrap_or(CatchAll::Unknown);
             told.verdict = with_catch_all(told.verdict, found);
         }
@@ -394,13 +392,6 @@ impl Prober {
         }
         self.ask_hosts(&plan.hosts, &plan.addresses, (question, manner), progress).await
     }
-}
-
-/// When an accepted address is answered without its evidence: when somebody takes what is known, unless that moment has
-/// passed.
-fn evidence_until(now: Instant, Manner { awaited_until, ends, .. }: Manner) -> Instant {
-    let last = ends.min(now + EVIDENCE_WAIT_MAX);
-    awaited_until.filter(|until| *until > now).map_or(last, |until| last.min(until))
 }
 
 fn is_cut_off(verdict: &Verdict) -> bool {
