@@ -595,25 +595,7 @@ async fn a_genuine_call_is_200_whatever_it_holds_and_a_false_one_is_401_without_
     let world = World::start().await;
     let World { edge, hook, .. } = &world;
     let now = clock::now();
-    assert!(refused(&hook.call(edge, "msg_bad", "bad-1@guard.example").await));
-    for (what, text) in [
-        ("no address", supabase_call("")),
-        ("a phone alone", json!({ "user": { "phone": "15551234567" } }).to_string()),
-        ("no user", "{}".to_owned()),
-        ("no JSON", "hello".to_owned()),
-        ("nothing", String::new()),
-        (
-            "more than we hold",
-            format!("{}{}", supabase_call("bad-1@guard.example"), " ".repeat(300_000)),
-        ),
-    ] {
-        let reply = hook.call_at(edge, now, "msg_odd", text).await;
-        assert_eq!(reply.parts(), (200, &json!({})), "{what}");
-    }
-    // Metadata that is larger than the limit for other bodies.
-    let mut large: Value = serde_json::from_str(&supabase_call("bad-1@guard.example")).unwrap();
-    large["user"]["user_metadata"] = json!({ "picture": "x".repeat(100_000) });
-    assert!(refused(&hook.call_at(edge, now, "msg_large", large.to_string()).await));
+    // Before any refusal: some are written up to ten seconds later.
     edge.counts().await;
     let text = supabase_call("bad-1@guard.example");
     let good = hook.signature("msg_false", now, &text);
@@ -647,6 +629,25 @@ async fn a_genuine_call_is_200_whatever_it_holds_and_a_false_one_is_401_without_
     let junk = Hook { path: "/guard/hooks/supabase/junk".to_owned(), key: hook.key.clone() };
     assert_eq!(junk.call(edge, "msg_junk", "ok-1@guard.example").await.status, 404);
     assert_eq!(edge.counts().await.d1_trips, 0, "junk costs nothing");
+    assert!(refused(&hook.call(edge, "msg_bad", "bad-1@guard.example").await));
+    for (what, text) in [
+        ("no address", supabase_call("")),
+        ("a phone alone", json!({ "user": { "phone": "15551234567" } }).to_string()),
+        ("no user", "{}".to_owned()),
+        ("no JSON", "hello".to_owned()),
+        ("nothing", String::new()),
+        (
+            "more than we hold",
+            format!("{}{}", supabase_call("bad-1@guard.example"), " ".repeat(300_000)),
+        ),
+    ] {
+        let reply = hook.call_at(edge, now, "msg_odd", text).await;
+        assert_eq!(reply.parts(), (200, &json!({})), "{what}");
+    }
+    // Metadata that is larger than the limit for other bodies.
+    let mut large: Value = serde_json::from_str(&supabase_call("bad-1@guard.example")).unwrap();
+    large["user"]["user_metadata"] = json!({ "picture": "x".repeat(100_000) });
+    assert!(refused(&hook.call_at(edge, now, "msg_large", large.to_string()).await));
     let log = edge.process.log();
     assert!(!log.contains("guard.example") && !log.contains("8b34dcdd"), "the call is in the log");
 }
