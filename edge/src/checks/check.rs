@@ -249,13 +249,15 @@ impl Work {
     ) -> Result<(), Error> {
         let Check { app, context, list, .. } = &self.check;
         let Some(one) = list.distinct().first() else { return Ok(()) };
-        let id = &context.id;
-        let ask =
-            async |deadline| app.origins.probe(address, id, tenant, deadline, awaited_until).await;
+        let (id, remembers) = (&context.id, !self.is_test());
+        let ask = async |deadline| {
+            app.origins.probe(address, id, tenant, deadline, awaited_until, remembers).await
+        };
         // Who takes what is known doesn't wait with those who wait for all of it.
         let kind = if awaited_until.is_some() { "awaited " } else { "" };
         let mut verdict = app.in_flight.join(&[kind, &one.key].concat(), ask).await?;
         if self.is_test() {
+            // A live key's check may have been joined.
             verdict.seen_before = None;
         }
         self.answers.set(0, ListAnswer::Now(Box::new(verdict)));

@@ -78,7 +78,8 @@ impl Origins {
 
     /// Tries the origins for this domain in order until one returns a verdict or the deadline
     /// (milliseconds of the Worker's clock) has passed. `tenant` identifies the account. Origins
-    /// that hung recently are tried last. At `awaited_until` the caller takes what is known.
+    /// that hung recently are tried last. At `awaited_until` the caller takes what is known. `remembers` says whether
+    /// an origin may keep the verdict and answer with an earlier one.
     ///
     /// # Errors
     /// [`Error::upstream`] when no origin returned a verdict: each was unreachable, slow, at
@@ -90,6 +91,7 @@ impl Origins {
         tenant: Tenant<'_>,
         deadline: u64,
         awaited_until: Option<u64>,
+        remembers: bool,
     ) -> Result<Verdict, Error> {
         let body = serde_json::to_string(&ProbeRequest { address: address.clone() })
             .map_err(|error| Error::internal(format!("probe request: {error}")))?;
@@ -114,7 +116,8 @@ impl Origins {
             let patience = time_left.saturating_sub(reserve).max(time_left.min(share));
             let patience = u32::try_from(patience).unwrap_or(u32::MAX);
             let awaited = awaited_ms(awaited_until);
-            let mut headers = vec![(REMEMBER_HEADER, self.remember.as_str())];
+            let remember = remembers.then_some((REMEMBER_HEADER, self.remember.as_str()));
+            let mut headers = Vec::from_iter(remember);
             headers.extend(awaited.iter().map(|awaited| (AWAITED_HEADER, awaited.as_str())));
             let query = timed(Part::Origin, verdict_of(origin, &ticket, &headers, &body, patience));
             match self.unless_hung(origin, query).await {

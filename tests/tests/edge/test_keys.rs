@@ -71,6 +71,18 @@ async fn a_test_key_checks_the_sandbox_in_one_trip_and_leaves_nothing_behind() {
 }
 
 #[tokio::test]
+async fn a_slow_address_is_slow_each_time() {
+    let stack = Stack::start().await;
+    let account = stack.edge.account().await;
+    let key = test_key(&account).await;
+    let reply = check(&account, &key, json!({ "email": "slow@sandbox.test" })).await;
+    assert_eq!((reply.status, &reply.body["cached"]), (200, &json!(false)), "{}", reply.body);
+    let body = json!({ "email": "slow@sandbox.test", "deadline_ms": 500 });
+    let reply = check(&account, &key, body).await;
+    assert_eq!((reply.status, &reply.body["pending"]), (200, &json!(true)), "{}", reply.body);
+}
+
+#[tokio::test]
 async fn a_list_and_a_domain_of_the_sandbox_are_answered_and_leave_nothing_behind() {
     let stack = Stack::start().await;
     let edge = &stack.edge;
