@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 
 /**
- * Size of the filter: 30 bits for each of the 52,000 passwords. About one in 100,000 other texts is mistaken for one
+ * Size of the filter: 30 bits for each of the 52,267 passwords. About one in 100,000 other texts is mistaken for one
  * of them.
  */
 const BYTES = 196_608;

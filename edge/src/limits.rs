@@ -5,7 +5,7 @@
 //! | who | may |
 //! |---|---|
 //! | a client network (IPv4 address, /64) without credentials | 60 requests a minute |
-//! | an IPv6 site (/48) without credentials | 240 requests a minute |
+//! | a client site (IPv6 /48) without credentials | 240 requests a minute |
 //! | a session; a version of a key | 120 requests a minute each, checks and scans aside |
 //! | all sessions of an account; all its keys | 600 requests a minute each, and 600 scan requests |
 //! | an account; its guard's hook | 2,000 checks in ten seconds; 2,000 calls |
@@ -18,7 +18,7 @@
 //! |---|---|---|
 //! | all sessions of an account; all its keys | 20 requests at once, then 10 a second; 5 s of waiting | `pace` |
 //! | a reader of a guard's policy; an account | one reading, one write of refusals in ten seconds | `app/` |
-//! | a site, or a network without one | half of the password hashes, ten at once | `hashing` |
+//! | a client site, or a client network without one | half of the password hashes, ten at once | `hashing` |
 //! | all clients | one password hash at a time, 10 s of waiting | `hashing` |
 //! | a dead key, an ended session; for ten seconds, a used-up allowance | nothing, without asking D1 | `refusals` |
 //!

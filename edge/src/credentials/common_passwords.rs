@@ -63,6 +63,18 @@ pub mod tests {
     }
 
     #[test]
+    fn the_documents_have_the_number_of_passwords() {
+        let count = LIST.lines().count();
+        let shown = format!("{},{:03}", count / 1_000, count % 1_000);
+        let pages = [
+            include_str!("../../../docs/account-api.md"),
+            include_str!("../../../docs/security.md"),
+            include_str!("../../data/README.md"),
+        ];
+        assert!(pages.iter().all(|page| page.contains(&shown)), "{shown}");
+    }
+
+    #[test]
     fn every_line_is_found_in_any_case() {
         let lines: Vec<_> = LIST.lines().collect();
         assert!(lines.len() >= 50_000 && lines.is_sorted());

@@ -26,7 +26,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct ClientNetwork {
     network: String,
-    /// Keyed hash of the site (/48) of an IPv6 network; otherwise `None`.
+    /// Keyed hash of the client site (IPv6 /48); `None` for IPv4.
     site: Option<String>,
 }
 
