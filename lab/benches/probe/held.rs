@@ -84,7 +84,7 @@ async fn p99(state: &State) -> Result<f64> {
 
 async fn silence(state: std::sync::Arc<State>, n: usize) {
     if let Ok(address) = Address::parse(&format!("user{n}@example.org")) {
-        state.prober.probe(&state.prober.question(address)).await;
+        state.prober.probe(&state.prober.question(address), None).await;
     }
 }
 

@@ -137,8 +137,9 @@ async fn beset(role: &str) -> Result<(usize, Duration)> {
     for n in 0..AT_ONCE {
         let state = state.clone();
         let address = Address::parse(&format!("user{n}@example.org"))?;
-        probes
-            .spawn(async move { state.prober.probe(&state.prober.question(address)).await.status });
+        probes.spawn(async move {
+            state.prober.probe(&state.prober.question(address), None).await.status
+        });
     }
     let mut slowest = Duration::ZERO;
     while let Some(status) = probes.join_next().await {

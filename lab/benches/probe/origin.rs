@@ -69,7 +69,7 @@ async fn expect_status(
 ) -> Result<()> {
     let address = Address::parse(&format!("user{n}@{domain}"))?;
     let question = Question { asker: asker.clone(), ..state.prober.question(address) };
-    let verdict = state.prober.probe(&question).await;
+    let verdict = state.prober.probe(&question, None).await;
     ensure!(verdict.status == status, "{verdict:?}");
     Ok(())
 }

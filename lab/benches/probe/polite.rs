@@ -34,7 +34,7 @@ pub fn measure() -> Result<Vec<Figure>> {
         let state = origin::start(busy.address, &nameserver, LIMITS).await?;
         for n in 0..=AFTER_REFUSAL {
             let address = Address::parse(&format!("user{n}@example.org"))?;
-            let reason = state.prober.probe(&state.prober.question(address)).await.reason;
+            let reason = state.prober.probe(&state.prober.question(address), None).await.reason;
             let due = if n == 0 { Reason::RateLimited } else { Reason::OurLimit };
             ensure!(reason == due, "{reason:?} for number {n}");
         }
