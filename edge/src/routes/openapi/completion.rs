@@ -173,8 +173,9 @@ const QUERY_LIMITS: [(&str, &str, u32, u32); 3] = [
     ("scanResults", "after", 0, u32::MAX),
 ];
 
-fn query_patterns() -> [(&'static str, &'static str, String); 3] {
+fn query_patterns() -> [(&'static str, &'static str, String); 4] {
     [
+        ("listScans", "before", "^scan_".to_owned()),
         ("listEvents", "after", r"^[0-9]{1,15}\.[0-9A-Za-z_]*$".to_owned()),
         ("scanResults", "status", one_of::<Status>()),
         ("scanResults", "verdict", one_of::<Deliverability>()),
