@@ -23,7 +23,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
     edge.sql_of(&id, action, &[json!(id)]).await;
     let (authenticator, codes) = account.enable_two_factor().await;
 
-    let terms = json!({ "name": "shop", "rights": ["checks"], "networks": ["192.0.2.0/24"] });
+    let terms = json!({ "name": "shop", "rights": ["checks"] });
     let mut body = terms.clone();
     body["password"] = json!(PASSWORD);
     body["totp_code"] = json!(codes[1]);
