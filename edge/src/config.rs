@@ -35,7 +35,8 @@ pub struct Config {
     pub session_secrets: KeyRing,
     pub api_key_secrets: KeyRing,
     pub ticket_secrets: KeyRing,
-    /// For hashes of addresses, networks and accounts, and for tokens that stop changes or emails.
+    /// For hashes of addresses, client networks and accounts, for tokens that stop changes or emails, and for the seals
+    /// of answers under an `Idempotency-Key`.
     pub address_secrets: KeyRing,
     pub totp_secrets: KeyRing,
     /// Encrypt the waiting addresses of scans, and detect repeated parts.
@@ -69,11 +70,11 @@ pub struct Throttle {
     pub registration_mail: Rule,
     /// Reset links mailed to one address.
     pub reset_mail: Rule,
-    /// Emails caused by one network and by one site (/48), counted separately for registrations and resets.
+    /// Emails caused by one client network and by one client site, counted separately for registrations and resets.
     pub mails_of_network: Rule,
     pub mails_of_site: Rule,
     pub all_registration_mails: Rule,
-    /// Whether or not the account exists.
+    /// Resets of addresses without an account count too.
     pub all_reset_mails: Rule,
     /// Reset links sent although the budget of all resets or of the network is used up.
     pub all_exempt_reset_mails: Rule,

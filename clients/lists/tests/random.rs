@@ -197,7 +197,7 @@ proptest! {
     fn an_address_in_a_line_of_its_own_is_never_lost(
         dirt in file(), at in 0..14_usize, end in select(&ENDS[..]),
     ) {
-        // Lines of a list of one column, with anything before and after.
+        // A list of one column, with lines of any bytes somewhere in it.
         let mut file = b"email\n".to_vec();
         for n in 0..14 {
             file.extend_from_slice(format!("person{n}@x.org").as_bytes());

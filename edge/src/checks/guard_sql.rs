@@ -22,7 +22,7 @@ use crate::{
 
 const REFUSAL_DAYS: u64 = 30;
 
-/// In days from 1970-01-01.
+/// The first day whose refusals are shown, in days from 1970-01-01.
 pub fn first_day(now: u64) -> u64 {
     Day::of(now).number().saturating_sub(REFUSAL_DAYS)
 }

@@ -21,7 +21,7 @@ impl Reader<'_> {
     /// warning, unless it is the only one.
     pub fn optional_ring(&mut self, ring: &str) -> Option<KeyRing> {
         let (mut values, mut wrong) = (Vec::new(), Vec::new());
-        // Of two that were made in a minute, the last one is the youngest, wherever it is sorted.
+        // Sorted, so that of two values made in one minute every isolate takes the same one for the youngest.
         let mut names: Vec<_> = self.names.iter().collect();
         names.sort_unstable();
         for name in names {

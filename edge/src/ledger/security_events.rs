@@ -40,7 +40,7 @@ pub fn device(deed: &AccountEvent) -> Vec<Param<'_>> {
 #[derive(Debug, Deserialize)]
 pub struct StoredEvent {
     pub kind: String,
-    /// Of events of a day: the last one.
+    /// Time of the last of the day's equal events.
     pub at: i64,
     pub count: u32,
     pub browser: String,

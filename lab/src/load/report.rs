@@ -81,7 +81,7 @@ impl Report {
             *statuses.entry(answer.status).or_insert(0) += 1;
         }
         let errors = answers.iter().filter(|answer| is_error(answer)).count();
-        // The sandbox never returns `fatal_exception`, so every 200 is charged.
+        // The load asks about no address that gets `fatal_exception`, so every 200 is charged.
         let counted = statuses.get(&200).copied().unwrap_or(0);
         let [first, last] =
             [samples.first(), samples.last()].map(|one| one.map_or(0, |one| one.wasm));

@@ -230,6 +230,6 @@ pub struct Refusal<'a> {
     /// True if the words are about the server's own load or trouble. A ban has other words.
     pub is_trouble: bool,
     pub hint: Option<Duration>,
-    /// The reply's meaning in words of our own tables.
+    /// The reply's codes, rule and phrase of our own tables, for `origin status`: never the server's text.
     pub words: &'a str,
 }

@@ -198,8 +198,9 @@ impl<S> Site<S> {
     }
 }
 
-/// Whether it waits, or gets its answer now: by the table, and only for a time at which a conversation is worth
-/// starting. A session may come back before any time that is known for sessions.
+/// True if the check waits for its place; otherwise it is answered now. It waits for the causes of
+/// [`Cause::is_waited_for`], and only if a conversation can still start in time. A session may come back before the time
+/// that is known.
 fn waits(want: &Want, not: Not) -> bool {
     let is_in_time = not.until.is_none_or(|at| at <= want.latest);
     not.cause.is_waited_for(want.class) && (is_in_time || not.cause.ends_with_a_session())

@@ -97,14 +97,14 @@ async fn a_check_that_is_settled_after_midnight_keeps_the_days_before() {
         )
     };
 
-    // The lease is of the first day that is charged after the account's own.
+    // The account's last charged day is yesterday, the lease's is today.
     edge.set(&account.email, &begin(day - 1)).await;
     let check = origin.hold(&account, "first@usage.example").await;
     origin.release("first@usage.example", Conduct::Verdict(Status::Accepted));
     assert_eq!(check.await.unwrap().status, 200);
     assert_eq!(counts(&account).await[..6], [1, 4, 0, 0, 7, 0]);
 
-    // The lease is of a day without a charge, and the account's own day is a later one.
+    // The account's last charged day is today, the lease's is yesterday, which has no charge.
     edge.set(&account.email, &begin(day)).await;
     edge.set(&account.email, "days = '[]'").await;
     let check = origin.hold(&account, "late@usage.example").await;
