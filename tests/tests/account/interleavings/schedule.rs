@@ -17,6 +17,13 @@ impl Schedule {
     }
 
     pub(super) fn choose(&mut self, options: usize) -> usize {
+        // What runs after a response comes a little earlier or later, so a repeated beginning may differ.
+        if let Some((choice, before)) = self.taken.get(self.at).copied()
+            && before != options
+        {
+            self.taken.truncate(self.at);
+            self.taken.push((choice.min(options - 1), options));
+        }
         if self.at == self.taken.len() {
             let choice = self.random.as_mut().map_or(0, |random| random.random_range(0..options));
             self.taken.push((choice, options));
