@@ -45,8 +45,8 @@ records
 the house, through the platform's API: also while the Worker is down
   secret                   the values of all secrets, what lies under each, and the next deed
   secret RING …            the deed that is due: adds a value, or deletes one that nothing is under. RING is SESSION,
-                           TICKET (then the origins' URLs), API_KEY, ADDRESS, TOTP, SCAN, OPERATOR or ADMIN_YOU;
-                           --now ends the old value at once (SESSION, TICKET, API_KEY, ADMIN_…)
+                           TICKET (then the origins' URLs), API_KEY, ADDRESS, TOTP, SCAN, OPERATOR or ADMIN_SECRET_ANN;
+                           --now ends the old value at once (SESSION, TICKET, API_KEY, OPERATOR, ADMIN_…)
   restore DB MINUTE        reads a database as it was at that time of the last 30 days, and leaves it as it is; its
                            accounts are closed meanwhile. If it was cut, the next run goes back first
   restore DB               what differs since. --take TABLE/KEY, or TABLE, writes such rows; --end deletes what was read
@@ -61,8 +61,8 @@ options
   --help            this text
 
 EMAIL may also be an account's id, or the reference (acct_…) that its owner quotes. The service is PORTAL_URL, by default
-that of wrangler.toml, or \`make dev\` before the first deployment. You sign with ADMIN_SECRET_YOU, from the environment, or
-from SECRETS_FILE or the file that \`make deploy\` wrote.
+that of wrangler.toml, or \`make dev\` before the first deployment. You sign with the secret of your login name, such as
+ADMIN_SECRET_ANN, from the environment, or from SECRETS_FILE or the file that \`make deploy\` wrote.
 `;
 
 /** What follows each action, and whether it changes something. */

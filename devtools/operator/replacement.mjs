@@ -34,7 +34,7 @@ const RINGS = {
   },
   TOTP_SECRET: { lasts: 0, thief: "read second factors in a copy of the database", ends: "nothing" },
   SCAN_SECRET: { lasts: 24 * HOUR, thief: "read the addresses of scans in the queue", ends: "older scans can't be matched with a list" },
-  OPERATOR_SECRET: { lasts: 24 * HOUR, thief: "set plans", ends: "nothing, once your payment program signs with the newer value" },
+  OPERATOR_SECRET: { lasts: 24 * HOUR, now: true, thief: "set plans", ends: "your payment program's calls, until it signs with the newer value" },
 };
 
 const clock = (time) => `${new Date(time).toISOString().slice(0, 16).replace("T", " ")} UTC`;
@@ -53,9 +53,17 @@ export async function replace(settings, words, { now: isNow, yes }) {
   const older = rings.flatMap((ring) => house.values(ring).slice(0, -1)).map(made);
   for (const ring of rings) deeds.push(...(await house.due(ring, isNow, older.length > 0 ? Math.max(...older) : Infinity)));
   const changes = deeds.filter(({ run }) => run);
+  const ofTickets = changes.filter(({ ring }) => ring === "TICKET_SECRET");
   for (const { line } of deeds) (changes.length > 0 ? say : (text) => process.stdout.write(`${text}\n`))(line);
-  if (changes.length === 0) return;
-  if (changes.some(({ ring, adds }) => adds && ring === "TICKET_SECRET")) await house.prepareOrigins(origins);
+  const endsTickets = isNow && rings.includes("TICKET_SECRET");
+  if (origins.length === 0 && (ofTickets.length > 0 || endsTickets)) throw new Refusal("name all origins after TICKET: https://origin.acme.com …");
+  if (ofTickets.some(({ adds }) => adds)) await house.prepareOrigins(origins);
+  else if (ofTickets.length > 0 && !isNow) await house.endAtOrigins(origins, "Nothing was changed");
+  if (changes.length > 0) await change(house, changes, yes);
+  if (endsTickets) await house.endAtOrigins(origins, "The Worker has replaced it; after an hour this would begin anew");
+}
+
+async function change({ platform, settings }, changes, yes) {
   say(`at      the Worker ${settings.name} of the account ${platform.account}`);
   if (!yes && !(await asks("Go on? [y/N] "))) throw new Refusal("nothing was changed", 1);
   for (const { run, done } of changes) {
@@ -67,7 +75,7 @@ export async function replace(settings, words, { now: isNow, yes }) {
 function ringNamed(word) {
   const ring = word.toUpperCase().replace(/_SECRET$/, "").replace(/^ADMIN_(SECRET_)?/, "ADMIN_SECRET_");
   if (isAdmin(ring)) return ring;
-  if (!RINGS[`${ring}_SECRET`]) throw new Refusal(`there is no ring ${word}: it is one of ${Object.keys(RINGS).join(", ")}, or ADMIN_SECRET_YOU`);
+  if (!RINGS[`${ring}_SECRET`]) throw new Refusal(`there is no ring ${word}: it is one of ${Object.keys(RINGS).join(", ")}, or ADMIN_SECRET_ANN`);
   return `${ring}_SECRET`;
 }
 
@@ -91,10 +99,9 @@ class House {
     return this.names.filter((name) => ringOf(name) === ring);
   }
 
-  /** When the value has stopped to sign and nothing is under it that time ends. */
-  ends(ring, name) {
-    const newer = this.values(ring).filter((other) => other > name);
-    return Math.min(...newer.map(made)) + RIPE + MARGIN + RINGS[ring].lasts;
+  /** When the youngest value signs and nothing is under older ones that time ends. */
+  ends(ring) {
+    return made(this.values(ring).at(-1)) + RIPE + MARGIN + RINGS[ring].lasts;
   }
 
   /** The number of sealed second factors under a value. */
@@ -115,7 +122,7 @@ class House {
       for (const name of values) {
         const ending = name !== values.at(-1);
         const under = ring === "TOTP_SECRET" ? `${await this.sealed(name)} second factors` : "-";
-        const next = ending ? `delete from ${clock(this.ends(ring, name))}` : values.length === 1 ? "add, when you want to replace it" : "-";
+        const next = ending ? `delete from ${clock(this.ends(ring))}` : values.length === 1 ? "add, when you want to replace it" : "-";
         rows.push({ name, does: name === signing ? "signs" : name > signing ? `signs from ${clock(made(name) + RIPE)}` : "verifies", under, next });
       }
     }
@@ -130,9 +137,9 @@ class House {
     const values = this.values(ring);
     const [youngest, older] = [values.at(-1), values.slice(0, -1)];
     if (isNow && !mayEndNow) throw new Refusal(`${ring} has no --now: what is under it would be lost. Add a value, and let it replace the old one`);
-    const isFresh = youngest !== undefined && made(youngest) + RIPE > this.now;
     if (isNow) {
-      // A value of this hour is that of a run that was cut.
+      // A fresh value is that of a run that was cut. Origins are led to theirs by hand.
+      const isFresh = youngest !== undefined && made(youngest) + (ring === "TICKET_SECRET" ? HOUR : RIPE) > this.now;
       if (isFresh && older.length === 0) return [{ line: `${ring}: ${youngest} is new, and alone` }];
       const deeds = isFresh ? [] : [this.add(ring, thief)];
       return [...deeds, ...(isFresh ? older : values).map((name) => this.delete(name, ends))];
@@ -141,7 +148,7 @@ class House {
     if (older.length === 0) return [this.add(ring, thief)];
     const deeds = [];
     for (const name of older) {
-      const from = this.ends(ring, name);
+      const from = this.ends(ring);
       if (from > this.now) deeds.push({ line: `${ring}: ${name} can be deleted from ${clock(from)}: run this again then` });
       else if (ring === "TOTP_SECRET" && (await this.sealed(name)) > 0)
         deeds.push({ line: `${ring}: ${await this.sealed(name)} second factors are under ${name}; the Worker renews them every five minutes: run this again` });
@@ -171,6 +178,7 @@ class House {
       const name = named(ring, value, this.now);
       this.keep(name, value);
       await this.platform.addSecret(this.settings.name, name, value);
+      this.names.push(name);
     };
     const line = `add     a value to ${ring}; it signs ten minutes later. A thief of a value can ${thief}`;
     return { ring, adds: true, run, line, done: `${ring}: a value is added, and kept in ${this.file.path}. Run this again to delete the old one; it says when` };
@@ -195,12 +203,10 @@ class House {
 
   /** Goes on once every origin accepts tickets under a new value, which is kept until then. */
   async prepareOrigins(origins) {
-    if (origins.length === 0) throw new Refusal("name the origins after TICKET: https://origin.acme.com …");
     const kept = Object.entries(this.file.read()).filter(([name]) => ringOf(name) === "TICKET_SECRET" && !this.names.includes(name));
     this.ticket = kept.at(-1)?.[1] ?? newValue();
     this.keep(named("TICKET_SECRET", this.ticket, this.now), this.ticket);
-    const refusing = [];
-    for (const origin of origins) if (!(await accepts(origin, this.ticket))) refusing.push(origin);
+    const refusing = await originsThat(origins, this.ticket, (accepted) => accepted === 0);
     if (refusing.length > 0)
       throw new Refusal(
         `${refusing.join(", ")} ${refusing.length === 1 ? "doesn't" : "don't"} accept the new value, or this machine's clock is wrong. On each origin append it to ticket_secrets, with a comma between:\n` +
@@ -209,10 +215,31 @@ class House {
       );
     say(`${origins.join(", ")} accept the new value`);
   }
+
+  /** Goes on once every origin accepts the youngest value alone: it would let a thief of an older one in. */
+  async endAtOrigins(origins, state) {
+    const youngest = this.values("TICKET_SECRET").at(-1);
+    const value = this.file.read()[youngest];
+    if (!value) throw new Refusal(`${this.file.path} lacks ${youngest}, with which the origins are asked: run this where it was made; if that is lost, replace it with --now. ${state}`, 1);
+    const others = await originsThat(origins, value, (accepted) => accepted !== 1);
+    if (others.length > 0)
+      throw new Refusal(
+        `a thief's value still works: ${others.join(", ")} must accept the new value alone. On each origin leave only that in ticket_secrets:\n` +
+          `  sed -i '/^ticket_secrets/s/".*"/"${value}"/' /etc/rcpt/origin.toml && systemctl reload rcpt-origin\nThen run this again. ${state}`,
+        1,
+      );
+    process.stdout.write(`${origins.join(", ")} accept the new value alone\n`);
+  }
 }
 
-/** Whether an origin accepts a ticket under this value: it is for an empty request, which asks no mail server. */
-async function accepts(origin, value) {
+async function originsThat(origins, value, fit) {
+  const found = [];
+  for (const origin of origins) if (fit(await accepted(origin, value))) found.push(origin);
+  return found;
+}
+
+/** How many values an origin accepts, or 0 if this is none of them. An empty request asks no mail server. */
+async function accepted(origin, value) {
   const [iat, text] = [Math.floor(Date.now() / 1000), (part) => Buffer.from(JSON.stringify(part)).toString("base64url")];
   const body = createHash("sha256").update("{}").digest("base64url");
   const claims = { iss: "rcpt-edge", aud: "origin", iat, exp: iat + 60, jti: "operator", body };
@@ -221,7 +248,10 @@ async function accepts(origin, value) {
   const headers = { "Content-Type": "application/json", Authorization: `Bearer ${signed}.${signature}` };
   const url = new URL("/v1/probe", origin);
   const reply = await fetch(url, { method: "POST", headers, body: "{}", signal: AbortSignal.timeout(10_000) }).catch((error) => {
-    throw new Refusal(`${origin}: ${error.cause?.code ?? error.message}. Nothing was changed`, 1);
+    throw new Refusal(`${origin}: ${error.cause?.code ?? error.message}`, 1);
   });
-  return reply.status !== 401;
+  if (reply.status === 401) return 0;
+  const count = Number(reply.headers.get("x-rcpt-secrets"));
+  if (!(count > 0)) throw new Refusal(`${origin} answered ${reply.status}, as no origin does`, 1);
+  return count;
 }

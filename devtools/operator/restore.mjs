@@ -46,7 +46,7 @@ export async function restore(settings, [binding, minute, ...rest], { take, end,
 /** Closes, reads the rows of that minute, goes back, and opens. */
 async function read(platform, database, past, door, minute, yes) {
   const time = Date.parse(minute);
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(minute) || !(time < Date.now())) throw new Refusal("MINUTE is a time of the last 30 days: 2026-11-22T10:00Z");
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z$/.test(minute) || !(time < Date.now())) throw new Refusal("MINUTE is a time of the last 30 days, in UTC: 2026-11-22T10:00Z");
   const bookmark = await platform.bookmark(database.id, new Date(time).toISOString());
   say(`change  the accounts of ${database.binding} get 503 for some minutes, while it is read as of ${new Date(time).toISOString()}`);
   if (!yes && !(await asks("Go on? [y/N] "))) throw new Refusal("nothing was changed", 1);

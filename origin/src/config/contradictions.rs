@@ -1,5 +1,7 @@
 //! Finds contradictions between valid values.
 
+use rcpt_smtp::HeloIdentity;
+
 use super::{Config, SettingMistake};
 
 impl Config {
@@ -37,6 +39,12 @@ impl Config {
         {
             let problem = "all are free:, and none is left for paying accounts";
             mistakes.push(SettingMistake::new("source_addresses", problem));
+        }
+        let identities = HeloIdentity::all(&self.helo_name, &self.source_addresses, self.families);
+        if identities.len() > 1 && self.source_key.0.is_empty() {
+            let problem =
+                "missing; it assigns domains to the source_addresses, 16 characters or more";
+            mistakes.push(SettingMistake::new("source_key", problem));
         }
         for source in &self.source_addresses {
             if !self.dialled_families().include(source.ip) {

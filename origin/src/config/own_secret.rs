@@ -7,7 +7,7 @@ use sha2::Sha256;
 use super::Config;
 
 impl Config {
-    /// `source_key`, or else the secret for tickets.
+    /// `source_key`, or else the secret for tickets: then nothing depends on it that should outlive this process.
     pub fn own_secret(&self) -> &[u8] {
         match self.source_key.0.as_str() {
             "" => self.ticket_secrets.signing().1,

@@ -159,7 +159,7 @@ settings! {
         "Local addresses to connect from, each with its HELO name if it isn't helo_name, and its first day, from which batches warm up; a domain always has the same address; by default the system chooses";
     source_key: SourceKey = "source_key", Secret, Some(""), parse::from_str,
         "a text of at least 16 characters, or nothing",
-        "Secret that assigns domains to source addresses; by default ticket_secrets, whose replacement then moves domains";
+        "Secret that assigns domains to source addresses; required with several, and the same at origins that share them";
     families: Option<Families> = "families", List, Some(""), parse::families,
         "a list of ipv4 and ipv6",
         "Address families of connections to mail servers; by default those of source_addresses, or both";

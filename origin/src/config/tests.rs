@@ -68,12 +68,15 @@ fn values_that_contradict_each_other_are_named() {
     let mistakes = with(&[
         ("RCPT_CONNECT_TIMEOUT_MS", "90000"),
         ("RCPT_DNS_TIMEOUT_MS", "10001"),
-        ("RCPT_SOURCE_ADDRESSES", "192.0.2.1,2001:db8::1"),
+        ("RCPT_SOURCE_ADDRESSES", "192.0.2.1,192.0.2.2,2001:db8::1"),
         ("RCPT_FAMILIES", "ipv4"),
     ]);
     assert!(with(&[("RCPT_BUDGET_MS", "300")]).is_ok(), "the defaults end with it");
+    let pair = with(&[("RCPT_SOURCE_ADDRESSES", "192.0.2.1,2001:db8::1")]);
+    assert!(pair.is_ok(), "one of each family: there is no choice");
     let expected = "connect_timeout_ms: 90000 is longer than budget_ms, which is 10000\n\
                     dns_timeout_ms: 10001 is longer than budget_ms, which is 10000\n\
+                    source_key: missing; it assigns domains to the source_addresses, 16 characters or more\n\
                     families: leaves out 2001:db8::1 of source_addresses";
     assert_eq!(mistakes.unwrap_err().to_string(), expected);
 }
@@ -161,6 +164,7 @@ fn the_environment_wins_over_the_file() {
             ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8, fd00::/8,192.0.2.9"),
             ("RCPT_STARTTLS", "always"),
             ("RCPT_SOURCE_ADDRESSES", "192.0.2.1, 192.0.2.2=Two.Example.com"),
+            ("RCPT_SOURCE_KEY", "sixteen characters"),
             ("RCPT_SESSION_INTERVAL_MS", "0"),
             ("RCPT_PORT_CHECK", "mx.example.com:25,[2001:db8::1]:25"),
         ],

@@ -15,6 +15,10 @@ pub enum Error {
     BadTicket,
     #[error("The body is not what is asked for, or an address in it is not valid.")]
     Malformed,
+    /// The same, with the number of secrets under which tickets are accepted: `tools/admin secret` asks so whether the
+    /// newest is alone.
+    #[error("The body is not what is asked for, or an address in it is not valid.")]
+    NoRequest { secrets: usize },
     #[error("The body is too large.")]
     TooLarge,
     #[error("The body did not arrive in time.")]
@@ -37,7 +41,7 @@ impl Error {
     const fn status(self) -> StatusCode {
         match self {
             Self::BadTicket => StatusCode::UNAUTHORIZED,
-            Self::Malformed => StatusCode::BAD_REQUEST,
+            Self::Malformed | Self::NoRequest { .. } => StatusCode::BAD_REQUEST,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::AtCapacity | Self::NoNameserver | Self::PortShut => {
@@ -61,6 +65,9 @@ impl IntoResponse for Error {
             }
             Self::AtCapacity => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            Self::NoRequest { secrets } => {
+                headers.insert("x-rcpt-secrets", HeaderValue::from(secrets));
             }
             Self::BadTicket => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -29,9 +29,8 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Handles `POST /v1/probe {address}`: 200 with a verdict for any behaviour of a mail
 /// server or DNS.
 ///
-/// 1. the ticket: 401; the body's size: 413; the ticket's hash of the body: 401; nameservers, if known to be silent, and
-///    port 25, if known to be blocked: 503
-/// 2. the body: 400; and a cached verdict
+/// 1. the ticket: 401; the body's size: 413; the ticket's hash of the body: 401; the body: 400
+/// 2. nameservers, if known to be silent, and port 25, if known to be blocked: 503; and a cached verdict
 /// 3. a permit, within the tenant's share: 503 with `Retry-After`
 /// 4. the probe
 /// 5. if connecting failed while port 25 is blocked, no verdict: 503 with `Retry-After`
@@ -123,6 +122,8 @@ pub(super) async fn admit<B: DeserializeOwned>(
     if !ticket.is_for(&body) {
         return Err(bad_ticket(state, Refused::WrongSignature));
     }
+    let unread = |_| Error::NoRequest { secrets: secrets.ids().count() };
+    let body = serde_json::from_slice(&body).map_err(unread)?;
     let id = RequestId::parse(&ticket.jti).unwrap_or(given_id);
     if state.prober.dns().root().is_silent() {
         return Err(Error::NoNameserver);
@@ -134,7 +135,6 @@ pub(super) async fn admit<B: DeserializeOwned>(
         account: ticket.tenant().map(Arc::from),
         fairness_group: ticket.counted_as().map(Arc::from),
     };
-    let body = serde_json::from_slice(&body).map_err(|_| Error::Malformed)?;
     Ok((body, asker, id))
 }
 

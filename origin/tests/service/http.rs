@@ -89,8 +89,12 @@ async fn a_malformed_body_is_400_and_a_large_one_413() {
     ] {
         let response = send(&origin, probe_request(bad.to_owned())).await;
         assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{bad}");
+        // The ticket's holder may learn how many secrets are accepted, and nobody else.
+        assert_eq!(response.headers()["x-rcpt-secrets"], "1");
         assert!(json_of(response).await["detail"].is_string());
     }
+    let stranger = Request::post("/v1/probe").body(Body::from("{}")).unwrap();
+    assert!(!send(&origin, stranger).await.headers().contains_key("x-rcpt-secrets"));
     let response = send(&origin, probe_request(" ".repeat(4_097))).await;
     assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
     assert!(json_of(response).await["detail"].is_string());

@@ -351,7 +351,8 @@ async fn a_domain_is_always_asked_from_the_same_source_address() {
         let counters = Arc::new(ServerCounters::default());
         let server = server(&counters, |_, _| false).await;
         let route = format!("{domain}={}", server.address);
-        let environment = [sources, ("RCPT_ROUTES", &route), ("RCPT_SESSION_RECIPIENTS", "1")];
+        let key = ("RCPT_SOURCE_KEY", "sixteen characters");
+        let environment = [sources, key, ("RCPT_ROUTES", &route), ("RCPT_SESSION_RECIPIENTS", "1")];
         let origin = origin(&environment);
         for n in 0..5 {
             verdict(&origin, &format!("known{n}@{domain}")).await;

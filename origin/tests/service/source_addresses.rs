@@ -29,6 +29,8 @@ use crate::harness::{
     REQUEST_ID, SECRETS, batch, internet::Internet, json_of, obey, send, verdict_for,
 };
 
+const SOURCE_KEY: (&str, &str) = ("RCPT_SOURCE_KEY", "sixteen characters");
+
 /// The source address of each connection, in the order of the connections.
 type Peers = Arc<Mutex<Vec<IpAddr>>>;
 
@@ -80,7 +82,7 @@ async fn ask(origin: &Router, paying: bool, address: &str) {
 async fn free_accounts_never_ask_from_the_addresses_of_paying_ones() {
     let (internet, peers) = internet(&[], "250 ok").await;
     let sources = "127.0.0.2,free:127.0.0.3,127.0.0.4,free:127.0.0.5";
-    let origin = internet.origin(&[("RCPT_SOURCE_ADDRESSES", sources)]);
+    let origin = internet.origin(&[("RCPT_SOURCE_ADDRESSES", sources), SOURCE_KEY]);
     for (paying, own) in [(true, [2, 4]), (false, [3, 5])] {
         for number in 0..8 {
             ask(&origin, paying, &format!("known@d{number}.org")).await;
@@ -149,8 +151,8 @@ async fn a_list_that_errs_slows_nothing_down() {
 #[tokio::test]
 async fn with_all_addresses_listed_at_once_the_service_goes_on_and_says_so() {
     let (internet, _) = internet(&["3.0.0.127", "4.0.0.127"], "250 ok").await;
-    let environment =
-        [("RCPT_SOURCE_ADDRESSES", "127.0.0.3,127.0.0.4"), ("RCPT_BLOCKLISTS", "bl.test")];
+    let sources = ("RCPT_SOURCE_ADDRESSES", "127.0.0.3,127.0.0.4");
+    let environment = [sources, SOURCE_KEY, ("RCPT_BLOCKLISTS", "bl.test")];
     let state = internet.state(&environment);
     let origin = build(state.clone());
     listed(&state, &origin, 2).await;

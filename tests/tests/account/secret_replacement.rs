@@ -3,11 +3,11 @@
 
 use std::{collections::HashSet, fs};
 
-use rcpt_shared::Status;
+use rcpt_shared::{KeyRing, Status, Ticket};
 use rcpt_tests::{
     Account, Authenticator, Conduct, Edge, FakeOrigin, FakeWebhook, Origin, Platform,
     people::PASSWORD,
-    service::{edge::EdgeBuilder, secret},
+    service::{clock, edge::EdgeBuilder, secret},
 };
 use serde_json::{Value, json};
 
@@ -105,6 +105,22 @@ impl Life {
     }
 }
 
+/// The value that is to be appended to the origins' `ticket_secrets`.
+fn to_append(output: &str) -> &str {
+    output.split_once("s/\"$/,").and_then(|(_, rest)| rest.split_once('"')).unwrap_or_default().0
+}
+
+/// The value that is to be left alone in the origins' `ticket_secrets`.
+fn to_leave(output: &str) -> &str {
+    output.split_once("s/\".*\"/\"").and_then(|(_, it)| it.split_once('"')).unwrap_or_default().0
+}
+
+async fn refuses(origin: &Origin, secrets: &str) -> bool {
+    let keys = KeyRing::parse(secrets).unwrap();
+    let ticket = Ticket::issue(&keys, "thief", b"{}", clock::now()).unwrap();
+    origin.post("{}", &ticket).await.unwrap().status() == 401
+}
+
 /// The platform's clock begins a year ago, so that all values have ripened for the Worker.
 #[tokio::test]
 async fn all_secrets_are_replaced_on_a_machine_without_them_however_often_it_is_cut() {
@@ -125,8 +141,8 @@ async fn all_secrets_are_replaced_on_a_machine_without_them_however_often_it_is_
         let of = secrets.iter().filter(|(name, _)| name.starts_with("TICKET_SECRET_"));
         of.map(|(_, value)| value.clone()).collect::<Vec<_>>().join(",")
     };
-    let origin = Origin::builder().ticket_secrets(&tickets(&first)).start().await.unwrap();
     let rings = ["secret", "--yes", "SESSION", "API_KEY", "ADDRESS", "TOTP", "SCAN", "TICKET"];
+    let origin = Origin::builder().ticket_secrets(&tickets(&first)).start().await.unwrap();
     let words = [&rings[..], &[&origin.url]].concat();
 
     // The origins come first: nothing changes before they accept the new value.
@@ -136,10 +152,9 @@ async fn all_secrets_are_replaced_on_a_machine_without_them_however_often_it_is_
     assert_eq!(platform.changes().await.unwrap(), changes);
     let kept = fs::read_to_string(platform.secrets_file()).unwrap();
     let (name, fresh) = kept.lines().find_map(|line| line.split_once('=')).unwrap();
-    assert!(name.starts_with("TICKET_SECRET_") && run.output.contains(&format!(",{fresh}\"/'")));
+    assert!(name.starts_with("TICKET_SECRET_") && to_append(&run.output) == fresh);
     let both = format!("{},{fresh}", tickets(&first));
-    let origin = Origin::builder().ticket_secrets(&both).start().await.unwrap();
-    let words = [&rings[..], &[&origin.url]].concat();
+    let mut origin = Origin::builder().ticket_secrets(&both).start().await.unwrap();
 
     let (mut seen, mut said, mut has_waited) = (Vec::new(), String::new(), false);
     let is_done = |now: &[(String, String)]| {
@@ -152,7 +167,7 @@ async fn all_secrets_are_replaced_on_a_machine_without_them_however_often_it_is_
         assert!(turn < 80, "no end: {said}");
         let before = turn % 2 == 0;
         platform.order(&json!({ "cut": { "after": 1, "before": before } })).await.unwrap();
-        let run = platform.admin(&words).await.unwrap();
+        let run = platform.admin(&[&rings[..], &[&origin.url]].concat()).await.unwrap();
         platform.order(&json!({ "state": { "later": later } })).await.unwrap();
         said = run.output;
         let now = secrets(&platform).await;
@@ -173,6 +188,7 @@ async fn all_secrets_are_replaced_on_a_machine_without_them_however_often_it_is_
         let is_added = secret::RINGS.iter().all(|ring| of_ring(&now, ring).len() == 2);
         if is_added && !has_waited {
             has_waited = true;
+            let words = [&rings[..], &[&origin.url]].concat();
             let run = platform.admin(&words).await.unwrap();
             assert!(run.succeeded, "{}", run.output);
             assert_eq!(run.output.matches("can be deleted from").count(), 6, "{}", run.output);
@@ -192,9 +208,15 @@ async fn all_secrets_are_replaced_on_a_machine_without_them_however_often_it_is_
             assert!(run.output.contains("1 second factors are under TOTP_"), "{}", run.output);
             assert_eq!(secrets(&platform).await, now);
             platform.sql(&database, "DELETE FROM second_factors").await.unwrap();
+            // An origin verifies all values that it lists: nothing ends before it lists the new one alone.
+            let run = platform.admin(&words).await.unwrap();
+            assert!(!run.succeeded && to_leave(&run.output) == fresh, "{}", run.output);
+            assert_eq!(secrets(&platform).await, now);
+            origin = Origin::builder().ticket_secrets(fresh).start().await.unwrap();
         }
     }
     assert_eq!(seen.len(), 1 + 12, "each call of the platform was the last one once");
+    assert!(refuses(&origin, &tickets(&first)).await, "a thief's ticket");
     // Each value that was made is in the operator's copy, and no value that was deleted.
     let kept = fs::read_to_string(platform.secrets_file()).unwrap();
     for (name, value) in seen.last().unwrap() {
@@ -229,6 +251,28 @@ async fn a_leaked_value_is_ended_at_once_where_that_harms_nobody_and_by_no_run_w
     assert!(new.len() == 1 && new != old && of_ring(&cut, "SESSION_SECRET").contains(&new[0]));
     let again = platform.admin(&["secret", "--now", "--yes", "SESSION"]).await.unwrap();
     assert!(again.output.contains("is new, and alone"), "{}", again.output);
+    assert_eq!(secrets(&platform).await, now);
+
+    // The Worker has the new value alone, and the run says that a thief's still works until no origin accepts it.
+    let old = now.iter().find(|(name, _)| name.starts_with("TICKET_SECRET_")).unwrap().1.clone();
+    let end = async |origin: &Origin| {
+        platform.admin(&["secret", "--now", "--yes", "TICKET", &origin.url]).await.unwrap()
+    };
+    let origin = Origin::builder().ticket_secrets(&old).start().await.unwrap();
+    let run = end(&origin).await;
+    let fresh = to_append(&run.output).to_owned();
+    assert!(!run.succeeded && fresh.len() == 43, "{}", run.output);
+    assert_eq!(secrets(&platform).await, now);
+    let both = format!("{old},{fresh}");
+    let origin = Origin::builder().ticket_secrets(&both).start().await.unwrap();
+    let run = end(&origin).await;
+    assert!(!run.succeeded && to_leave(&run.output) == fresh, "{}", run.output);
+    let now = secrets(&platform).await;
+    assert!(!refuses(&origin, &old).await && !now.iter().any(|(_, value)| *value == old));
+    let origin = Origin::builder().ticket_secrets(&fresh).start().await.unwrap();
+    let run = end(&origin).await;
+    assert!(run.succeeded && run.output.contains("the new value alone"), "{}", run.output);
+    assert!(refuses(&origin, &old).await);
     assert_eq!(secrets(&platform).await, now);
 
     // The laptop is lost: its operator's value goes, and no other one.
