@@ -118,6 +118,8 @@ impl<'e> History<'e> {
         let ask = ask.json(&json!({ "email": email })).header("cf-connecting-ip", from);
         assert_eq!(send_all([ask], 1).await[0].status, 200);
         self.edge.wait_for_reset_mails().await;
+        // An email is in the mailbox's file a moment after its hand-over.
+        self.edge.mailbox().wait_for_titled(&email, RESET, 1).await.unwrap();
         // The newest email: strangers and earlier steps may have requested this hour's email.
         let mails = self.edge.mailbox().mails_to(&email);
         let mail = mails.iter().rev().find(|mail| mail.subject == RESET).expect("a link");
