@@ -123,6 +123,7 @@ async fn the_spellings_of_a_mailbox_share_its_limits() {
         assert_eq!(reply.status, 200, "{}", reply.body);
         edge.wait_for_reset_mails().await;
     }
+    edge.mailbox().wait_for_titled(&ann.email, RESET, 1).await.unwrap();
     let mails = edge.mailbox().mails_to(&ann.email);
     assert_eq!(mails.iter().filter(|mail| mail.subject == RESET).count(), 1);
     for n in 0..20 {
