@@ -92,6 +92,9 @@ const SERVERS: [(&str, &str); 15] = [
     ("of-thousand", "127.0.0.25"),
 ];
 
+/// Connections of one check: its own, and perhaps one for the evidence, which may come after the answer.
+const ONE_AND_EVIDENCE: std::ops::RangeInclusive<usize> = 1..=2;
+
 struct World {
     nsd: Nsd,
     smtp_port: u16,
@@ -106,9 +109,10 @@ impl World {
         let nsd = Nsd::start(&zones, &["broken-zone.net"]).await.expect("NSD");
         let listen = |(name, ip): (&'static str, &str)| {
             let address = format!("{ip}:{smtp_port}").parse().expect("an address");
-            let answer = |recipient: &str| match recipient.starts_with("nobody@") {
-                true => Answer::unknown(),
-                false => Answer::accept(),
+            // Evidence may be asked for in time or not: either way it says that someone exists.
+            let answer = |recipient: &str| match recipient.starts_with("someone@") {
+                true => Answer::accept(),
+                false => Answer::unknown(),
             };
             (name, SmtpServer::start(address, answer).expect("a mail server"))
         };
@@ -204,7 +208,7 @@ async fn a_null_mx_means_no_mail_and_no_connection() {
 #[tokio::test]
 async fn without_mx_the_domain_itself_is_asked() {
     assert_eq!(gist("implicit").await, (Accepted, Reason::Accepted));
-    assert_eq!(World::shared().await.connections("implicit"), 1);
+    assert!(ONE_AND_EVIDENCE.contains(&World::shared().await.connections("implicit")));
 }
 
 #[tokio::test]
@@ -262,13 +266,13 @@ async fn at_most_ten_hosts_are_tried() {
 #[tokio::test]
 async fn a_thousand_mail_hosts_too_many_for_a_datagram_are_all_read() {
     assert_eq!(gist("thousand").await, (Accepted, Reason::Accepted));
-    assert_eq!(World::shared().await.connections("of-thousand"), 1);
+    assert!(ONE_AND_EVIDENCE.contains(&World::shared().await.connections("of-thousand")));
 }
 
 #[tokio::test]
 async fn an_internationalised_domain_is_looked_up_by_its_a_labels() {
     assert_eq!(gist("bücher").await, (Accepted, Reason::Accepted));
-    assert_eq!(World::shared().await.connections("idn"), 1);
+    assert!(ONE_AND_EVIDENCE.contains(&World::shared().await.connections("idn")));
 }
 
 #[tokio::test]
