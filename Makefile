@@ -111,8 +111,8 @@ PARTS := account edge ledger scans origin clients harness programs
 # Tests that need no Worker, mail server or browser: all other programs, as cargo names them.
 UNIT = --lib --bins $(patsubst %,--test %,$(filter-out $(PARTS),$(shell tools/test-programs)))
 
-# `make test` runs two parts at a time, the longest first: each waits now and then, and what measures a time passes on a
-# machine that is busy several times over.
+# `make test` runs two parts at a time, the longest first, because each part waits now and then. Tests that measure a time
+# allow for a busy machine.
 ALL := account edge portal ledger unit scans origin clients harness programs doc
 # File with the names of failed parts; the other parts still run.
 FAILED := target/failed-tests

@@ -84,7 +84,7 @@ impl Config {
         self.families.unwrap_or_else(|| Families::of(&self.source_addresses))
     }
 
-    /// As [`Config::read`], with the text of the file.
+    /// Like [`Config::read`], with the text of the file.
     pub fn parse(
         text: &str,
         environment: &dyn Fn(&str) -> Option<String>,

@@ -89,7 +89,7 @@ impl Verdict {
         }
     }
 
-    /// One word, which depends on the evidence: without any, nothing is known.
+    /// The evidence decides the word: without any, nothing is known.
     #[must_use]
     pub fn deliverability(&self) -> Deliverability {
         self.details.as_ref().map_or(Deliverability::Unknown, |details| details.verdict)

@@ -79,7 +79,7 @@ impl Malformed {
         )
     }
 
-    /// One or two sentences for the person who typed the text, which quote at most one character of it.
+    /// The person who typed the text gets one or two sentences, which quote at most one character of it.
     #[must_use]
     pub fn problem(&self) -> String {
         self.mistake.map_or_else(

@@ -95,7 +95,7 @@ impl Plan {
         typing::meant(self.address(position), reason)
     }
 
-    /// One after the other.
+    /// The tags follow each other without a separator.
     #[must_use]
     pub fn tags(&self, scan: &str, case_matters: bool) -> Vec<u8> {
         let tag_of = |text: &String| match subject(text) {

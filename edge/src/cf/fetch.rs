@@ -16,7 +16,7 @@ pub struct OutgoingRequest<'a> {
     pub url: &'a str,
     pub headers: &'a [(&'a str, &'a str)],
     pub body: Option<&'a str>,
-    /// Until the end of the response.
+    /// The time until the response has ended.
     pub timeout_ms: u32,
 }
 

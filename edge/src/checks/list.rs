@@ -95,7 +95,7 @@ impl List {
         self.distinct.iter().map(|one| one.address.domain())
     }
 
-    /// One per position.
+    /// Each position is one unit.
     pub fn units(&self) -> u32 {
         u32::try_from(self.items.len()).unwrap_or(u32::MAX)
     }
@@ -104,7 +104,7 @@ impl List {
         &self.distinct
     }
 
-    /// Those with a verdict that counts, or without an address.
+    /// A position is charged if its verdict counts or it has no address.
     pub fn charged_positions(&self, answers: &Answers) -> u32 {
         let answers = answers.lock();
         let counts = |item: &&ListItem| match item {

@@ -19,7 +19,7 @@ fn secret(mut mac: Hmac<Sha256>, account: AccountId, name: &str) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// One for each live secret of the ring.
+/// Each live secret of the ring has one.
 pub fn macs<'k>(
     keys: &'k KeyRing,
     account: AccountId,

@@ -156,8 +156,8 @@ const fn is_undecided(status: Status) -> bool {
     )
 }
 
-/// Those undecided or not checked yet. Apart from due times of unchecked addresses, the result depends only on the
-/// message and its row, so that a lost message can be rebuilt.
+/// The addresses that are undecided or not checked yet. Apart from due times of unchecked addresses, the result depends
+/// only on the message and its row, so that a lost message can be rebuilt.
 pub fn next(
     waiting: Vec<WaitingAddress>,
     results: &[StoredResult],

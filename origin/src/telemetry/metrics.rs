@@ -228,7 +228,7 @@ impl Metrics {
         self.bad_tickets.inc();
     }
 
-    /// As OpenMetrics.
+    /// The metrics in the OpenMetrics format.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;

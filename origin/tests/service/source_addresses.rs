@@ -100,7 +100,7 @@ async fn free_accounts_never_ask_from_the_addresses_of_paying_ones() {
     assert_eq!(classes, ["known", "free", "known", "free"]);
 }
 
-/// How many of a batch's twelve addresses weren't probed.
+/// The number of a batch's twelve addresses that weren't probed.
 async fn held_back(origin: &Router) -> usize {
     let addresses: Vec<_> = (0..12).map(|n| format!("known@b{n}.org")).collect();
     let lines = batch(origin, &addresses, None).await;
