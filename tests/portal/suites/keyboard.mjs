@@ -6,6 +6,7 @@ export function suite(world) {
   world.test("by keyboard alone: register, confirm, sign out, sign in, replace the key", async (reader) => {
     const email = world.newEmail();
     const { page, stack } = reader;
+    await page.addInitScript(`globalThis.nameOf = ${nameOf}`);
     const type = (text) => page.keyboard.type(text);
     await reader.open("/");
     await tabTo(page, "Skip to the content");
@@ -64,15 +65,18 @@ export function suite(world) {
 
 /** Presses Tab until the element with this name has the focus; asserts that the focus is visible. */
 async function tabTo(page, name) {
+  // Tab is faster than a page that is still loading.
+  await page.waitForFunction(
+    (name) => [...document.querySelectorAll("a, button, input")].some((element) => nameOf(element) === name),
+    name,
+  );
   const seen = [];
   for (let presses = 0; presses < 60; presses += 1) {
     await page.keyboard.press("Tab");
     const focused = await page.evaluate(() => {
       const element = document.activeElement;
-      const label =
-        element.getAttribute("aria-label") ?? element.labels?.[0]?.textContent ?? element.textContent;
       const { outlineStyle, outlineWidth } = getComputedStyle(element);
-      return { name: label.trim(), outlined: outlineStyle !== "none" && outlineWidth !== "0px" };
+      return { name: nameOf(element), outlined: outlineStyle !== "none" && outlineWidth !== "0px" };
     });
     seen.push(focused.name.slice(0, 30));
     if (focused.name === name) {
@@ -81,4 +85,10 @@ async function tabTo(page, name) {
     }
   }
   assert.fail(`Tab does not reach ${name}: ${seen.join(" | ")}`);
+}
+
+/** In the page: the name that a person hears for an element. */
+function nameOf(element) {
+  const label = element.getAttribute("aria-label") ?? element.labels?.[0]?.textContent ?? element.textContent;
+  return label.trim();
 }
