@@ -5,6 +5,5 @@ pub mod log;
 pub mod metrics;
 pub mod port_check;
 pub mod refused_tickets;
-pub mod session_metrics;
 pub mod status;
 pub mod vitals;

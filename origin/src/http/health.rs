@@ -45,7 +45,7 @@ pub(super) async fn metrics(
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let exposition = Exposition::accepted_by(accept);
     let status = state.prober.status();
-    state.metrics.show(&status, state.prober.config().max_probes);
+    state.metrics.show(&status);
     let reasons = addresses::reasons(&state, &status);
     let certificate =
         state.certificate.load().as_ref().and_then(|certificate| certificate.validity);

@@ -20,7 +20,7 @@ use crate::{
     config::{Config, StartTls},
     dns::single_flight::SingleFlight,
     surroundings::Clock,
-    telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
+    telemetry::port_check::PortCheck,
 };
 
 /// Longest idle time of a session: enough for a batch's next address, and a tenth of what servers should wait (RFC 5321
@@ -43,7 +43,6 @@ pub(super) struct Client {
     pub(super) port_check: Arc<PortCheck>,
     pub(super) memory: HostMemory,
     pub(super) stops: Stops,
-    pub(super) sessions: SessionMetrics,
     pub(super) controls: SingleFlight<CatchAll>,
     unix_now: Clock,
     /// MAC of which a domain's invented name of the day is made.
@@ -77,7 +76,6 @@ impl Client {
             port_check,
             memory: HostMemory::new(keys),
             stops: Stops::new(keys),
-            sessions: SessionMetrics::default(),
             controls: SingleFlight::default(),
             unix_now,
             invented_names: config.own_mac(b"invented names"),

@@ -200,10 +200,8 @@ impl HostProbe<'_> {
         target: &'t Target<'t>,
         progress: &'t mut Progress,
     ) -> Result<Dialogue<'t>, Refused> {
-        let request = self.client.sessions.begin(self.question.wait.class());
         let times = progress.times.clone();
         let acquired = times.waiting.during(self.pool.session(self.question, target)).await;
-        request.end(&acquired);
         progress.admitted |= acquired.is_ok();
         Ok(match acquired? {
             Acquired::Idle(session, permit) => {

@@ -32,7 +32,7 @@ use crate::{
     },
     lists::MailRoute,
     surroundings::Surroundings,
-    telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
+    telemetry::port_check::PortCheck,
 };
 
 /// Seconds after which a probe that found no session is worth repeating.
@@ -94,10 +94,6 @@ impl Prober {
         self.pool.set_settings(pool_settings(&config, &self.client));
         self.config.store(Arc::new(config));
         self.plans.forget_all();
-    }
-
-    pub fn session_metrics(&self) -> SessionMetrics {
-        self.client.sessions.clone()
     }
 
     pub const fn dns(&self) -> &Dns {

@@ -93,7 +93,7 @@ impl State {
         let batches = FairShares::new(MAX_BATCHES, 2 * MAX_BATCHES);
         let certificate = config.certificate.clone().map(Arc::new);
         let prober = Prober::new(config, surroundings, guard, Tls::new()?, port_check.clone());
-        let vitals = Vitals::new(prober.dns(), &prober.session_metrics());
+        let vitals = Vitals::new(prober.dns());
         Ok(Arc::new(Self {
             prober,
             metrics: Metrics::default(),

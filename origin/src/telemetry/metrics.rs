@@ -7,7 +7,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Registry, Unit},
 };
-use rcpt_pool::{Entries, SiteStatus, Status};
+use rcpt_pool::{SiteStatus, Status};
 use rcpt_shared::Verdict;
 
 /// Buckets in seconds. A nearby server replies within milliseconds on an open session; the budget
@@ -29,25 +29,15 @@ struct Site {
     source: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Kind {
-    kind: &'static str,
-}
-
 #[derive(Default)]
 struct Sites {
     sessions: Family<Site, Gauge>,
-    held_sessions: Family<Site, Gauge>,
     idle: Family<Site, Gauge>,
     waiting: Family<Site, Gauge>,
     interval: Family<Site, Gauge<f64, AtomicU64>>,
     lowered_since: Family<Site, Gauge>,
     rests_until: Family<Site, Gauge>,
     refused_last_hour: Family<Site, Gauge>,
-    sessions_opened: Family<Site, Gauge>,
-    recipients: Family<Site, Gauge>,
-    refused: Family<Site, Gauge>,
-    refusals_of_us: Family<Site, Gauge>,
     cut_sessions: Family<Site, Gauge>,
 }
 
@@ -55,11 +45,6 @@ impl Sites {
     fn register(&self, registry: &mut Registry) {
         for (name, help, family) in [
             ("operator_sessions", "Sessions in use", &self.sessions),
-            (
-                "operator_held_sessions",
-                "Sessions in use for longer than two seconds",
-                &self.held_sessions,
-            ),
             ("operator_idle_sessions", "Idle sessions", &self.idle),
             ("operator_waiting", "Probes that wait for a session", &self.waiting),
             (
@@ -76,14 +61,6 @@ impl Sites {
                 "operator_refused_last_hour",
                 "Recipients refused in the last hour",
                 &self.refused_last_hour,
-            ),
-            ("operator_sessions_opened", "Sessions opened since the start", &self.sessions_opened),
-            ("operator_recipients", "Recipients asked about since the start", &self.recipients),
-            ("operator_refused", "Recipients refused since the start", &self.refused),
-            (
-                "operator_refused_sender",
-                "Refusals of our address since the start",
-                &self.refusals_of_us,
             ),
             (
                 "operator_cut_sessions",
@@ -104,16 +81,11 @@ impl Sites {
         let total = |total: u64| i64::try_from(total).unwrap_or(i64::MAX);
         for (family, value) in [
             (&self.sessions, count(status.sessions)),
-            (&self.held_sessions, count(status.held)),
             (&self.idle, count(status.idle)),
             (&self.waiting, count(status.waiting)),
             (&self.lowered_since, total(status.lowered_since.unwrap_or_default())),
             (&self.rests_until, total(status.rests_until.unwrap_or_default())),
             (&self.refused_last_hour, count(status.refused_last_hour)),
-            (&self.sessions_opened, total(status.totals.sessions)),
-            (&self.recipients, total(status.totals.recipients)),
-            (&self.refused, total(status.totals.refused)),
-            (&self.refusals_of_us, total(status.totals.refusals_of_us)),
             (&self.cut_sessions, total(status.totals.cut)),
         ] {
             family.get_or_create(&site).set(value);
@@ -128,10 +100,8 @@ pub struct Metrics {
     probes: Family<ProbeLabels, Counter>,
     duration: Histogram,
     in_flight: Gauge,
-    in_flight_max: Gauge,
     at_capacity: Counter<u64, AtomicU64>,
     bad_tickets: Counter<u64, AtomicU64>,
-    entries: Family<Kind, Gauge>,
     sites: Sites,
 }
 
@@ -149,12 +119,6 @@ impl Default for Metrics {
         );
         let in_flight = Gauge::default();
         registry.register("probes_in_flight", "Probes in progress", in_flight.clone());
-        let in_flight_max = Gauge::default();
-        registry.register(
-            "probes_in_flight_max",
-            "Probes that may be in progress",
-            in_flight_max.clone(),
-        );
         let at_capacity = Counter::default();
         registry.register(
             "at_capacity",
@@ -167,22 +131,9 @@ impl Default for Metrics {
             "Requests refused because their ticket was missing or wrong",
             bad_tickets.clone(),
         );
-        let entries = Family::default();
-        let help = "Entries in the pool's memory, by kind";
-        registry.register("pool_entries", help, entries.clone());
         let sites = Sites::default();
         sites.register(&mut registry);
-        Self {
-            registry,
-            probes,
-            duration,
-            in_flight,
-            in_flight_max,
-            at_capacity,
-            bad_tickets,
-            entries,
-            sites,
-        }
+        Self { registry, probes, duration, in_flight, at_capacity, bad_tickets, sites }
     }
 }
 
@@ -203,20 +154,7 @@ impl Metrics {
         self.duration.observe(took.as_secs_f64());
     }
 
-    pub fn show(&self, status: &Status, probes_max: usize) {
-        self.in_flight_max.set(i64::try_from(probes_max).unwrap_or(i64::MAX));
-        let Entries { sites, meters, gates, parties, pasts, bans } = status.entries;
-        for (kind, count) in [
-            ("sites", sites),
-            ("meters", meters),
-            ("gates", gates),
-            ("parties", parties),
-            ("pasts", pasts),
-            ("bans", bans),
-        ] {
-            let count = i64::try_from(count).unwrap_or(i64::MAX);
-            self.entries.get_or_create(&Kind { kind }).set(count);
-        }
+    pub fn show(&self, status: &Status) {
         status.operators.iter().for_each(|site| self.sites.show(site));
     }
 

@@ -14,10 +14,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{
-    log::dropped_lines, port_check::PortCheck, session_metrics::SessionMetrics,
-    status::AddressFinding,
-};
+use super::{log::dropped_lines, port_check::PortCheck, status::AddressFinding};
 use crate::{
     config::Validity,
     dns::{Dns, Root},
@@ -37,7 +34,7 @@ pub struct Vitals {
 }
 
 impl Vitals {
-    pub fn new(dns: &Dns, sessions: &SessionMetrics) -> Self {
+    pub fn new(dns: &Dns) -> Self {
         let mut registry = Registry::default();
         let started = Gauge::<f64, AtomicU64>::default();
         #[expect(clippy::cast_precision_loss, reason = "exact until the year 285 million")]
@@ -48,7 +45,6 @@ impl Vitals {
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         ours.register("build", "What is running", build);
         dns.metrics().register(ours);
-        sessions.register(ours);
         let (nameserver_answers, port_25_open, ready) = <(Gauge, Gauge, Gauge)>::default();
         let (not_before, not_after) = <(Gauge, Gauge)>::default();
         for (name, help, gauge) in [

@@ -12,11 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::harness::{MailServer, origin, send, verdict};
-use axum::{
-    body::{Body, to_bytes},
-    http::Request,
-};
+use crate::harness::{MailServer, origin, verdict};
 use rcpt_origin::probe::Prober;
 use rcpt_shared::{Address, BatchEnd, BatchLine, CatchAll, Reason, Stage, Status};
 use tokio::{
@@ -299,37 +295,6 @@ async fn a_session_whose_refusal_took_seconds_is_not_kept() {
         assert_eq!(verdict.reason, Reason::NoSuchMailbox);
     }
     assert_eq!(counters.connections.load(Ordering::Relaxed), 2);
-}
-
-#[tokio::test]
-async fn requests_for_sessions_are_counted_by_result() {
-    let counters = Arc::new(ServerCounters::default());
-    let server = server(&counters, |_, _| false).await;
-    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
-    for n in 0..3 {
-        assert_eq!(
-            verdict(&origin, &format!("known{n}@sandbox.test")).await.status,
-            Status::Accepted
-        );
-    }
-    let metrics = Request::get("/metrics").body(Body::empty()).unwrap();
-    let text = to_bytes(send(&origin, metrics).await.into_body(), 1_000_000).await.unwrap();
-    let text = String::from_utf8(text.to_vec()).unwrap();
-    let value = |series: &str| {
-        let values = text.lines().filter_map(|line| line.strip_prefix(series));
-        values.filter_map(|value| value.trim().parse::<u64>().ok()).sum::<u64>()
-    };
-    let of =
-        |result: &str| value(&format!("rcpt_origin_session_requests_total{{result=\"{result}\"}}"));
-    assert!(of("new") >= 1, "{text}");
-    assert_eq!(of("new") + of("warm"), 3, "{text}");
-    let entries = |kind: &str| value(&format!("rcpt_origin_pool_entries{{kind=\"{kind}\"}}"));
-    assert_eq!((entries("sites"), entries("meters")), (1, 1), "{text}");
-    assert_eq!(
-        value(r#"rcpt_origin_session_wait_seconds_count{class="interactive"}"#),
-        3,
-        "{text}"
-    );
 }
 
 #[tokio::test]

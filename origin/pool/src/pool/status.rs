@@ -48,8 +48,6 @@ pub struct SiteStatus {
     pub sessions: usize,
     pub idle: usize,
     pub waiting: usize,
-    /// Sessions in use for longer than two seconds.
-    pub held: usize,
     pub interval_ms: u64,
     /// Unix time since which the rate is lowered.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +109,6 @@ impl<S: Send + 'static> Pool<S> {
                         sessions: meter.in_use,
                         idle: meter.idle,
                         waiting: site.waiting(),
-                        held: site.here.long_uses(None, now),
                         interval_ms: meter.rate.interval().as_millis() as u64,
                         lowered_since: meter.rate.lowered().map(|lowered| ago(lowered.since)),
                         words: meter.rate.lowered().map(|lowered| lowered.words.clone()),
@@ -126,8 +123,7 @@ impl<S: Send + 'static> Pool<S> {
                 }
                 SiteKey::Network(_) => {
                     other.waiting += site.waiting();
-                    for (key, meter) in &site.here.meters {
-                        other.held += site.here.long_uses(*key, now);
+                    for meter in site.here.meters.values() {
                         other.sessions += meter.in_use;
                         other.idle += meter.idle;
                         other.refused_last_hour += meter.per_hour.total(now);

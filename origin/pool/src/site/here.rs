@@ -318,10 +318,6 @@ impl<S> Here<S> {
         self.fitting_idle(want, |_| true, now).is_some()
     }
 
-    pub(crate) fn long_uses(&self, key: MeterKey, now: Instant) -> usize {
-        self.uses.values().filter(|it| it.meter == key && it.is_long(now)).count()
-    }
-
     pub(super) fn are_there(&self) -> bool {
         self.in_use() > 0 || !self.idle.is_empty()
     }
