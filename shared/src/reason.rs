@@ -17,6 +17,8 @@ pub enum Reason {
     DomainRefusesMail,
     MailboxDisabled,
     MailboxFull,
+    /// The address exists, and takes mail from inside its organisation only.
+    Restricted,
     /// The mailbox exists but currently gets more mail than the server accepts for it.
     MailboxBusy,
     // Statements of the recipient's server about us.
@@ -27,12 +29,11 @@ pub enum Reason {
     Greylisted,
     /// The owner of the domain or of its mail server has opted out: no connection was made.
     OptedOut,
-    // The recipient's server was unreachable, or its replies made no sense.
+    // The recipient's server was unreachable, or its replies or its encryption made no sense.
     ServerUnavailable,
     ProtocolError,
     Smtputf8Unsupported,
     ConnectionFailed,
-    TlsFailed,
     Timeout,
     // Results of DNS for the domain.
     DomainNotFound,
@@ -58,6 +59,7 @@ names! { Reason:
     DomainRefusesMail = "domain_refuses_mail",
     MailboxDisabled = "mailbox_disabled",
     MailboxFull = "mailbox_full",
+    Restricted = "restricted",
     MailboxBusy = "mailbox_busy",
     Blocked = "blocked",
     RateLimited = "rate_limited",
@@ -70,7 +72,6 @@ names! { Reason:
     ProtocolError = "protocol_error",
     Smtputf8Unsupported = "smtputf8_unsupported",
     ConnectionFailed = "connection_failed",
-    TlsFailed = "tls_failed",
     Timeout = "timeout",
     DomainNotFound = "domain_not_found",
     NullMx = "null_mx",

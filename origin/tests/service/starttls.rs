@@ -104,7 +104,7 @@ const ENCRYPTED: (Status, Reason, Stage) =
     (Status::Accepted, Reason::AcceptedCatchAll, Stage::Rcpt);
 const CLEAR: (Status, Reason, Stage) = (Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
 const FAILED: (Status, Reason, Stage) =
-    (Status::SmtpConnectError, Reason::TlsFailed, Stage::StartTls);
+    (Status::SmtpConnectError, Reason::ProtocolError, Stage::StartTls);
 
 #[tokio::test]
 async fn on_demand_encrypts_when_the_server_demands_it() {

@@ -32,7 +32,10 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
             (CatchAll::Unknown, Some(true)) => (reason, Medium, Deliverable),
             (CatchAll::Unknown, None) => (reason, Low, Risky),
         },
-        Status::Refused if host_confidence == Medium => (reason, Medium, Undeliverable),
+        // Colleagues can still write to a restricted address.
+        Status::Refused if host_confidence == Medium || reason == Reason::Restricted => {
+            (reason, Medium, Undeliverable)
+        }
         Status::Refused | Status::InvalidFormat | Status::DomainNotFound => {
             (reason, High, Undeliverable)
         }
@@ -116,7 +119,8 @@ mod tests {
     #[test]
     fn a_refusal_is_worth_as_much_as_who_says_no() {
         type Row = (Status, Reason, Stage, Confidence, Deliverability);
-        let rows: [Row; 13] = [
+        let rows: [Row; 14] = [
+            (Status::Refused, Reason::Restricted, Stage::Rcpt, Medium, Undeliverable),
             (Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt, High, Undeliverable),
             (Status::Refused, Reason::MailboxDisabled, Stage::Rcpt, High, Undeliverable),
             (Status::Refused, Reason::MailboxFull, Stage::Rcpt, High, Undeliverable),

@@ -160,8 +160,7 @@ pub fn load() {
 pub const fn judge_broken(broken: Broken) -> Finding {
     match broken {
         Broken::Closed => Finding::unanswered(Reason::ConnectionFailed),
-        Broken::Garbage => Finding::unanswered(Reason::ProtocolError),
-        Broken::Tls => Finding::unanswered(Reason::TlsFailed),
+        Broken::Garbage | Broken::Tls => Finding::unanswered(Reason::ProtocolError),
         // Our own failure; it says nothing about the recipient.
         Broken::Unencodable => Finding::of_ours(Status::FatalException, Reason::OurLimit),
     }

@@ -37,6 +37,8 @@ pub(super) enum Meaning {
     MailboxFull,
     /// The recipient currently gets more mail than the server accepts for it.
     Busy,
+    /// The recipient takes mail from inside its organisation only.
+    MembersOnly,
     Mailbox,
     Wordless,
     /// A quota of the mailbox, unless other words say that it limits sending.

@@ -22,6 +22,7 @@ known: known
 full: full
 greylisted: greylisted
 greylisted-once: greylisted
+staff: staff
 ";
 const ALIASES: &str = "retired: :fail: This account has been disabled\n";
 /// Bytes of a mailbox that exceeds the quota in `configuration`.
@@ -112,6 +113,9 @@ acl_check_rcpt:
     domains = +local_domains
   require
     verify = recipient
+  deny
+    message = 550 5.7.133 RESOLVER.RST.SenderNotAuthenticatedForGroup; authentication required
+    local_parts = staff
   require
     message = Over quota
     verify = recipient/quota=no_cache

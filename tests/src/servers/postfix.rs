@@ -25,14 +25,16 @@ known@postfix.test known/
 known@tls-only.test known/
 full@postfix.test full/
 over-quota@postfix.test over-quota/
+staff@postfix.test staff/
 greylisted@postfix.test greylisted/
 greylisted-once@postfix.test greylisted/
 ";
 
-/// Postfix's access table. Two recipients get fixed replies, worded like those of Dovecot's quota service. The class
+/// Postfix's access table. Three recipients get fixed replies, worded like those of Dovecot's quota service and Exchange. The class
 /// `greylisting` queries postgrey for the other two.
 const RECIPIENTS: &str = "\
 full@postfix.test 552 5.2.2 Mailbox is full
+staff@postfix.test 550 5.7.1 RESOLVER.RST.AuthRequired; authentication required
 over-quota@postfix.test 452 4.2.2 Mailbox is over its quota
 greylisted@postfix.test greylisting
 greylisted-once@postfix.test greylisting

@@ -83,6 +83,9 @@ fn answer(recipient: &str) -> Answer {
     let local_part = recipient.split_once('@').map_or(recipient, |(local_part, _)| local_part);
     match local_part {
         "no-mail-here" => Answer::reply("556 5.1.10 The domain takes no mail"),
+        "staff" => Answer::reply(
+            "550 5.7.133 RESOLVER.RST.SenderNotAuthenticatedForGroup; authentication required",
+        ),
         "nameless" => Answer::reply("550 5.7.25 Your address has no reverse DNS"),
         "puzzling" => Answer::reply("550 Frobnicated"),
         "worded" => Answer::reply("550 no one here by that name"),
@@ -125,6 +128,7 @@ fn silence() -> Value {
 /// a missing one, unless it accepts everything.
 fn assessed(status: &Value, reason: &Value) -> [Value; 2] {
     let [confidence, verdict] = match (status.as_str(), status.as_bool()) {
+        (_, Some(false)) if reason == "restricted" => ["medium", "undeliverable"],
         (_, Some(true)) if reason != "accepted" => ["low", "risky"],
         (_, Some(true)) => ["high", "deliverable"],
         (_, Some(false)) | (Some("domain_not_found" | "no_mx_records"), _) => {
@@ -198,6 +202,10 @@ fn cases() -> Vec<(&'static str, Value, ExpectedDetails)> {
         ("rejects@sandbox.test", no.clone(), spoken("no_such_mailbox", 550, "5.1.1", "No such user here", "no")),
         ("no-mail-here@scripted.test", no.clone(), replied("domain_refuses_mail", 556, "5.1.10", "The domain takes no mail")),
         ("disabled@sandbox.test", no.clone(), replied("mailbox_disabled", 550, "5.2.1", "This mailbox is disabled")),
+        ("staff@scripted.test", no.clone(), replied("restricted", 550, "5.7.133",
+            "RESOLVER.RST.SenderNotAuthenticatedForGroup; authentication required")),
+        ("restricted@sandbox.test", no.clone(), replied("restricted", 550, "5.7.133",
+            "Authentication required to send to this group")),
         ("full@sandbox.test", no, replied("mailbox_full", 552, "5.2.2", "The mailbox is over its quota")),
         ("blocked@sandbox.test", blocked.clone(), replied("blocked", 550, "5.7.1", "Your IP address is on our blocklist: blocked")),
         ("ratelimited@sandbox.test", blocked.clone(), replied("rate_limited", 450, "4.2.1", "Too many messages, slow down")),
@@ -208,7 +216,7 @@ fn cases() -> Vec<(&'static str, Value, ExpectedDetails)> {
         ("confused@scripted.test", error.clone(), replied("protocol_error", 500, "5.5.2", "Syntax error")),
         ("δοκιμή@opensmtpd.test", error.clone(), unanswered("smtputf8_unsupported", local)),
         ("x@shut.test", error.clone(), unanswered("connection_failed", local)),
-        ("known@tls-only.opensmtpd.test", error.clone(), unanswered("tls_failed", local)),
+        ("known@tls-only.opensmtpd.test", error.clone(), unanswered("protocol_error", local)),
         ("timeout@sandbox.test", json!("smtp_timeout"), unanswered("timeout", local)),
         ("known@reclusive.rcpt-tests.net", blocked.clone(), unanswered("opted_out", None)),
         ("x@gone.rcpt-tests.net", json!("domain_not_found"), unanswered("domain_not_found", None)),

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use rcpt_shared::{
-    Reason::{Accepted, Greylisted, MailboxDisabled, MailboxFull, NoSuchMailbox, RelayDenied},
+    Reason::{
+        Accepted, Greylisted, MailboxDisabled, MailboxFull, NoSuchMailbox, RelayDenied, Restricted,
+    },
     Stage,
     Status::{self, BlockedByProvider, Refused},
 };
@@ -48,6 +50,12 @@ async fn a_mailbox_that_is_over_quota_is_false() {
 async fn a_mailbox_that_an_alias_fails_as_disabled_is_false() {
     let verdict = origin().await.probe("retired@exim.test").await;
     assert_eq!(gist(&verdict), (Refused, MailboxDisabled, Stage::Rcpt, Some(550), None));
+}
+
+#[tokio::test]
+async fn a_group_that_takes_no_mail_from_outside_is_false_and_restricted() {
+    let verdict = origin().await.probe("staff@exim.test").await;
+    assert_eq!(gist(&verdict), (Refused, Restricted, Stage::Rcpt, Some(550), Some("5.7.133")));
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 
 use rcpt_shared::{
     Reason::{
-        Accepted, Greylisted, MailboxDisabled, MailboxFull, NoSuchMailbox, Smtputf8Unsupported,
-        TlsFailed,
+        Accepted, Greylisted, MailboxDisabled, MailboxFull, NoSuchMailbox, ProtocolError,
+        Smtputf8Unsupported,
     },
     Stage,
     Status::{self, BlockedByProvider, Refused, SmtpConnectError},
@@ -71,7 +71,7 @@ async fn a_server_that_demands_starttls_and_fails_at_it_cannot_be_asked() {
     // 1239).
     let verdict = origin().await.probe("known@tls-only.opensmtpd.test").await;
     let Verdict { status, reason, stage, .. } = verdict;
-    assert_eq!((status, reason, stage), (SmtpConnectError, TlsFailed, Stage::StartTls));
+    assert_eq!((status, reason, stage), (SmtpConnectError, ProtocolError, Stage::StartTls));
 }
 
 #[tokio::test]

@@ -245,6 +245,8 @@ fn undeliverable(reason: &str) -> &'static str {
         "This mailbox is full. Make room in it, or use another address."
     } else if reason == Reason::MailboxDisabled.as_str() {
         "This mailbox is closed. Use another address."
+    } else if reason == Reason::Restricted.as_str() {
+        "This address takes no email from outside. Use another one."
     } else {
         UNDELIVERABLE
     }
@@ -363,7 +365,10 @@ mod tests {
     fn only_what_may_be_a_typing_mistake_is_called_one() {
         for reason in Reason::ALL {
             let is_typing = undeliverable(reason.as_str()).contains("typing mistakes");
-            let is_certain = matches!(reason, Reason::MailboxFull | Reason::MailboxDisabled);
+            let is_certain = matches!(
+                reason,
+                Reason::MailboxFull | Reason::MailboxDisabled | Reason::Restricted
+            );
             assert_eq!(is_typing, !is_certain, "{reason:?}");
         }
     }

@@ -2,7 +2,7 @@
 //! about the mailbox.
 
 use rcpt_shared::{
-    Reason::{DomainRefusesMail, ProtocolError, ServerUnavailable, Smtputf8Unsupported, TlsFailed},
+    Reason::{DomainRefusesMail, ProtocolError, ServerUnavailable, Smtputf8Unsupported},
     Stage::{Banner, Mail, StartTls},
 };
 
@@ -18,7 +18,7 @@ use crate::phrases::Meaning::{
 
 pub(crate) const BEFORE_RCPT: &[Rule] = &[
     // The session continues without TLS unless encryption was demanded.
-    rule("early.starttls").stage(StartTls).unanswered(TlsFailed),
+    rule("early.starttls").stage(StartTls).unanswered(ProtocolError),
     rule("early.out-of-place").classes(&[2, 3]).unanswered(ProtocolError),
     rule("early.greylisting").classes(&[4]).says(&[Greylisting]).greylisted(),
     // RFC 7372 §3.3: validation of our reverse DNS failed.

@@ -2,7 +2,7 @@
 
 use rcpt_shared::Reason::{
     DomainRefusesMail, MailboxDisabled, MailboxFull as Full, NoSuchMailbox, ProtocolError,
-    ServerUnavailable, Smtputf8Unsupported,
+    Restricted, ServerUnavailable, Smtputf8Unsupported,
 };
 
 use super::table::{
@@ -11,12 +11,18 @@ use super::table::{
 };
 use crate::phrases::Meaning::{
     Address, Busy, Client, Disabled, Domain, DomainRule, Encryption, Greylisting, Mailbox,
-    MailboxFull, MessageSize, NoDomain, OurAddress, OurName, Outage, Policy, Quota, Rate,
-    Recipient, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble, TryLater, Unavailable,
-    Wordless,
+    MailboxFull, MembersOnly, MessageSize, NoDomain, OurAddress, OurName, Outage, Policy, Quota,
+    Rate, Recipient, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble, TryLater,
+    Unavailable, Wordless,
 };
 
 pub(crate) const RCPT_PERMANENT: &[Rule] = &[
+    // Nobody outside can send to such an address of Exchange: group, mailbox, public folder, mail user. 5.7.124 and
+    // 5.7.129, where a list names who may, stay refusals of us: our caller may be on it.
+    rule("5yz.restricted-code")
+        .enhanced(&[Exactly(7, 133), Exactly(7, 134), Exactly(7, 135), Exactly(7, 136)])
+        .refused(Restricted),
+    rule("5yz.restricted").says(&[MembersOnly]).silent_on(&[OurAddress, Rate]).refused(Restricted),
     // Words about us override any code: servers reuse 5.1.1 for a blocklist hit.
     rule("5yz.reverse-dns-code").enhanced(&[Exactly(7, 25)]).reverse_dns_required(),
     rule("5yz.domain-rule-code").enhanced(&[Exactly(7, 51)]).blocked(),

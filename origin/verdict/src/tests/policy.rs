@@ -4,8 +4,7 @@ use rcpt_shared::{
     Reason::{
         Accepted, Blocked, ConnectionFailed, DomainRefusesMail, Greylisted, MailboxBusy,
         MailboxDisabled, MailboxFull, NoSuchMailbox, OurLimit, ProtocolError, RateLimited,
-        RelayDenied, ReverseDnsRequired, ServerUnavailable, Smtputf8Unsupported, TlsFailed,
-        Unclear,
+        RelayDenied, ReverseDnsRequired, ServerUnavailable, Smtputf8Unsupported, Unclear,
     },
     Stage::{Banner, Ehlo, Mail, Rcpt, StartTls},
     Status,
@@ -22,7 +21,7 @@ fn connect_eof_garbage_and_tls() {
     for (row, broken, status, reason) in [
         ("refused, unreachable, reset, EOF", Broken::Closed, SmtpConnectError, ConnectionFailed),
         ("garbage at any stage", Broken::Garbage, SmtpConnectError, ProtocolError),
-        ("TLS broken", Broken::Tls, SmtpConnectError, TlsFailed),
+        ("TLS broken", Broken::Tls, SmtpConnectError, ProtocolError),
         ("our own command refused by the writer", Broken::Unencodable, FatalException, OurLimit),
     ] {
         let finding = judge_broken(broken);
@@ -69,7 +68,7 @@ fn banner_ehlo_mail_other() {
         ("5xx", Mail, "503 5.5.1 Bad sequence", SmtpConnectError, ServerUnavailable),
         ("a code out of place", Banner, "354 go ahead", SmtpConnectError, ProtocolError),
         ("a code out of place", Mail, "354 go ahead", SmtpConnectError, ProtocolError),
-        ("STARTTLS refused", StartTls, "454 4.7.0 not now", SmtpConnectError, TlsFailed),
+        ("STARTTLS refused", StartTls, "454 4.7.0 not now", SmtpConnectError, ProtocolError),
     ]);
 }
 
