@@ -316,7 +316,7 @@ clients: ## rcpt with its completions and manual pages, the npm package and the 
 ifdef DRY_RUN
 deploy: worker ## the edge, into an empty account or up to date there (DRY_RUN=1: show what would be, without an account)
 	npx wrangler deploy --dry-run --outdir target/dry-run
-	@node devtools/operator/deploy.mjs --dry-run || true
+	@node devtools/operator/deploy.mjs --dry-run
 else
 deploy: worker
 	@node devtools/operator/deploy.mjs

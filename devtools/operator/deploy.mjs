@@ -182,7 +182,10 @@ async function create(platform, settings, { databases, jurisdiction, stores, que
 
 function migrate(settings, { databases }) {
   for (const { binding, name, applied } of databases) {
-    const pending = readdirSync(settings.migrations).filter((file) => file.endsWith(".sql") && !applied.includes(file));
+    const known = readdirSync(settings.migrations).filter((file) => file.endsWith(".sql"));
+    const newer = applied.filter((file) => !known.includes(file));
+    if (newer.length > 0) say(`the database ${name} is newer: this version doesn't know ${newer.join(", ")}`);
+    const pending = known.filter((file) => !applied.includes(file));
     if (pending.length === 0) continue;
     wrangler(settings, ["d1", "migrations", "apply", binding, "--remote"]);
     did(`the database ${name} has ${pending.length} more migrations`);

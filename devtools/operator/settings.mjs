@@ -39,11 +39,10 @@ export class Settings {
       throw new Stop(`missing, in the environment or under [vars] of ${this.file}:\n${absent.map((name) => `  ${name}: ${VALUES[name][0]}`).join("\n")}`);
     const { value: jurisdiction, terminal } = await this.ask(absent, isTerminal && this.databases.every(({ id }) => !id));
     this.jurisdiction = jurisdiction;
-    for (const name of missing) {
-      const value = (process.env[name] ?? terminal[name]).trim();
-      if (EXAMPLE.test(value) || !VALUES[name][1](value)) throw new Stop(`${name}: "${value}" isn't the ${VALUES[name][0]}`);
-      this.replace(new RegExp(`^${name} = .*$`, "m"), () => `${name} = ${JSON.stringify(value)}`);
-    }
+    const values = missing.map((name) => [name, (process.env[name] ?? terminal[name]).trim()]);
+    const wrong = values.filter(([name, value]) => EXAMPLE.test(value) || !VALUES[name][1](value));
+    if (wrong.length > 0) throw new Stop(wrong.map(([name, value]) => `${name}: "${value}" isn't the ${VALUES[name][0]}`).join("\n"));
+    for (const [name, value] of values) this.replace(new RegExp(`^${name} = .*$`, "m"), () => `${name} = ${JSON.stringify(value)}`);
     for (const name of Object.keys(VALUES))
       if (!missing.includes(name) && process.env[name] && process.env[name] !== vars[name])
         throw new Stop(`${name} is "${vars[name]}" in ${this.file} and "${process.env[name]}" in the environment: change it in the file`);

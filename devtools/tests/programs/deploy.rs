@@ -266,4 +266,32 @@ async fn secrets_are_on_the_disk_before_anything_changes_or_the_run_ends() {
         assert!(run.output.contains(name), "{}", run.output);
     }
     assert!(!run.output.contains("MAIL_FROM"), "{}", run.output);
+    // So are all wrong ones.
+    let wrong = [("PORTAL_URL", "http://acme.test"), ("CONTACT_EMAIL", "nobody")];
+    let run = Platform::small().await.unwrap().deploy(&wrong).await.unwrap();
+    for said in ["PORTAL_URL: \"http://acme.test\" isn't", "CONTACT_EMAIL: \"nobody\" isn't"] {
+        assert!(!run.succeeded && run.output.contains(said), "{said}: {}", run.output);
+    }
+}
+
+/// The steps are those of docs/operating/deploy.md.
+#[tokio::test]
+async fn a_service_that_is_taken_down_leaves_nothing_and_can_begin_anew() {
+    let platform = Platform::small().await.unwrap();
+    let example = fs::read_to_string(platform.configuration()).unwrap();
+    let run = platform.deploy(&[]).await.unwrap();
+    assert!(run.succeeded, "{}", run.output);
+    for run in platform.follow("deploy.md", "Take it down").await.unwrap() {
+        assert!(run.succeeded, "{}", run.output);
+    }
+    let state = platform.state().await.unwrap();
+    for member in ["databases", "namespaces", "queues", "domains"] {
+        assert_eq!(state[member], json!([]), "{member}");
+    }
+    assert_eq!(state["workers"], json!({}));
+    fs::remove_file(platform.secrets_file()).unwrap();
+    fs::write(platform.configuration(), example).unwrap();
+    let run = platform.deploy(&[]).await.unwrap();
+    assert!(run.succeeded, "{}", run.output);
+    assert_whole(&platform, 1).await;
 }

@@ -6,8 +6,8 @@
 //   cut     {after: N, before: boolean}: the Nth change from now takes effect unless `before` is true. Its reply and
 //           all later calls are lost
 //   refuse  {path: regular expression, status}: matching calls are refused with this status
-//   state   members that replace those of the state; `ready` is the text of a 503 of the Worker's readiness, `later` the
-//           seconds by which the platform's clock is ahead
+//   state   members that replace those of the state; `broken` is the version that answers 500, `ready` the text of a 503
+//           of the Worker's readiness, `later` the seconds by which the platform's clock is ahead
 import { createServer } from "node:http";
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -43,6 +43,10 @@ const page = (all, query) => {
   const size = Number(query.get("per_page") ?? 20);
   const start = (Number(query.get("page") ?? 1) - 1) * size;
   return all.slice(start, start + size);
+};
+const removed = (list, member, id) => {
+  state[list] = state[list].filter((each) => each[member] !== id);
+  return { result: null };
 };
 const taken = (message) => ({ status: 400, errors: [{ code: 7502, message }] });
 
@@ -124,6 +128,7 @@ const ROUTES = [
     return before.length > 0 ? { bookmark: before.at(-1).name } : { status: 400, errors: [{ code: 7400, message: "no bookmark" }] };
   }],
   ["POST /a/d1/database/:id/time_travel/restore", ({ id, query: asked }) => timeTravel(id, asked.get("bookmark"))],
+  ["DELETE /a/d1/database/:id", ({ id }) => removed("databases", "uuid", id)],
   ["POST /a/d1/database/:id/query", ({ id, json }) => query(id, json)],
   ["GET /a/storage/kv/namespaces", ({ query }) => page(state.namespaces, query)],
   ["POST /a/storage/kv/namespaces", ({ json }) => {
@@ -131,6 +136,7 @@ const ROUTES = [
     state.namespaces.push({ id: randomUUID().replaceAll("-", ""), title: json.title });
     return state.namespaces.at(-1);
   }],
+  ["DELETE /a/storage/kv/namespaces/:id", ({ id }) => removed("namespaces", "id", id)],
   ["GET /a/queues", ({ query }) => page(state.queues.filter(({ queue_name }) => !query.get("name") || query.getAll("name").includes(queue_name)), query)],
   ["POST /a/queues", ({ json }) => {
     if (state.queues.some(({ queue_name }) => queue_name === json.queue_name)) return taken("Queue name is already taken");
@@ -142,8 +148,21 @@ const ROUTES = [
     state.queues.find(({ queue_id }) => queue_id === id).consumers.push(consumer);
     return consumer;
   }],
+  ["DELETE /a/queues/:id", ({ id }) => removed("queues", "queue_id", id)],
+  ["DELETE /a/queues/:id/consumers/:consumer", ({ id, consumer }) => {
+    const queue = state.queues.find(({ queue_id }) => queue_id === id);
+    queue.consumers = queue.consumers.filter(({ consumer_id }) => consumer_id !== consumer);
+    return { result: null };
+  }],
   ["PUT /a/queues/:id/consumers/:consumer", ({ json }) => json],
   ["GET /a/workers/services/:name", ({ name }) => (worker(name) ? { id: name, default_environment: { environment: "production", script: { tag: name, tags: [], last_deployed_from: "wrangler" } } } : GONE)],
+  ["DELETE /a/workers/services/:name", ({ name }) => {
+    delete state.workers[name];
+    state.domains = state.domains.filter(({ service }) => service !== name);
+    return { result: null };
+  }],
+  ["GET /a/workers/scripts/:name/references", () => ({ services: { incoming: [], outgoing: [] }, durable_objects: [], dispatch_outbounds: [] })],
+  ["GET /a/workers/tails/by-consumer/:name", () => []],
   ["GET /a/workers/scripts/:name/settings", ({ name }) => worker(name) ?? GONE],
   ["PATCH /a/workers/scripts/:name/script-settings", ({ json }) => json],
   ["GET /a/workers/scripts/:name/deployments", ({ name }) => ({ deployments: worker(name)?.deployed ? [{ source: "wrangler", versions: [{ version_id: worker(name).deployed, percentage: 100 }] }] : [] })],
@@ -197,6 +216,7 @@ const ROUTES = [
 
 async function answer(request) {
   const url = new URL(request.url, "http://api");
+  if (url.pathname.startsWith("/v1/") && state.broken && state.broken === worker("rcpt")?.deployed) return { raw: 500, text: "internal" };
   if (url.pathname === "/v1/health/ready") return { raw: state.deployed === false || state.ready ? 503 : 200, text: state.ready };
   if (url.pathname === "/control") {
     if (request.method === "POST") {

@@ -130,17 +130,44 @@ impl Platform {
         Self::run(command.args(words)).await
     }
 
+    /// Runs the lines `npx wrangler …` of a page's section, such as `deploy.md`, "Take it down", without their comments.
+    ///
+    /// # Errors
+    /// If the section has no such line, or a program can't be started.
+    pub async fn follow(&self, page: &str, section: &str) -> Result<Vec<Run>> {
+        let repository = folder::repository();
+        let page = fs::read_to_string(repository.join("docs/operating").join(page))?;
+        let (_, text) = page.split_once(&format!("\n## {section}\n")).context("the section")?;
+        let text = text.split("\n## ").next().unwrap_or_default();
+        let mut runs = Vec::new();
+        for line in text.lines().filter_map(|line| line.strip_prefix("npx wrangler ")) {
+            let words = line.split_whitespace().take_while(|word| *word != "#");
+            let mut command = Command::new(repository.join("node_modules/.bin/wrangler"));
+            command.args(words).arg("--config").arg(self.configuration()).kill_on_drop(true);
+            command
+                .env("CLOUDFLARE_ACCOUNT_ID", "a".repeat(32))
+                .env("WRANGLER_SEND_METRICS", "false");
+            runs.push(Self::run(self.account(&mut command)).await?);
+        }
+        ensure!(!runs.is_empty(), "{section} has no command");
+        Ok(runs)
+    }
+
     /// The command for one of the operator's programs, with this account and its wrangler.toml.
     fn program(&self, name: &str) -> Command {
         let mut command = Command::new("node");
         command.arg(folder::repository().join("devtools/operator").join(name));
         command.arg("--config").arg(self.configuration()).kill_on_drop(true);
+        self.account(&mut command);
+        command
+    }
+
+    fn account<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command
             .env("CLOUDFLARE_API_BASE_URL", &self.url)
             .env("CLOUDFLARE_API_TOKEN", "token")
             .env("NO_COLOR", "1")
-            .env("XDG_CONFIG_HOME", self.folder.join("home"));
-        command
+            .env("XDG_CONFIG_HOME", self.folder.join("home"))
     }
 
     /// Leads requests for the portal to the stand-in.

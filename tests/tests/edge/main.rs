@@ -10,6 +10,7 @@ mod credentials;
 mod details;
 mod domain_kinds;
 mod domains;
+mod draining;
 mod examples;
 mod guard;
 mod http;

@@ -10,6 +10,7 @@ mod hung_origins;
 mod interim;
 mod matching;
 mod privacy;
+mod secret_replacement;
 mod texts;
 mod waiting;
 mod walk;
