@@ -14,7 +14,7 @@ use crate::config;
 #[command(name = "origin", version)]
 pub struct Cli {
     /// TOML file with the configuration [default: the file in RCPT_CONFIG, or none]
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH")]
     pub config: Option<PathBuf>,
     /// Check the configuration, print every mistake, and exit
     #[arg(long)]

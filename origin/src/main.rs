@@ -30,6 +30,10 @@ use rcpt_origin::{
 use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
 
+/// Time for probes in progress to finish after SIGTERM or SIGINT: more than a probe's budget, less than the unit's
+/// `TimeoutStopSec`.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(15);
+
 /// Valid ticket secrets for a command that verifies no tickets.
 const UNUSED_SECRETS: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
@@ -106,11 +110,10 @@ fn lists_command(action: &ListsAction) -> ExitCode {
         ListsAction::Show { file } => {
             let path = file.as_deref().and_then(Path::to_str).unwrap_or_default();
             let (lists, note) = lists::in_force(path);
-            if let Some(note) = note {
-                eprintln!("The package's lists are in force: {note}");
-            }
             print!("{}", lists.table());
-            ExitCode::SUCCESS
+            let Some(note) = note else { return ExitCode::SUCCESS };
+            eprintln!("the package's lists are in force: {note}");
+            ExitCode::FAILURE
         }
     }
 }
@@ -128,7 +131,7 @@ async fn run(
         tracing::warn!("the package's lists are in force: {note}");
     }
     let (address, admin_address) = (config.listen, config.admin_listen);
-    let (grace, neighbours) = (config.shutdown_grace, config.neighbour_listen);
+    let neighbours = config.neighbour_listen;
     let page = http::build_neighbours(&config);
     let speaks_tls = config.certificate.is_some();
     let mut passed_sockets = PassedSockets::from_service_manager();
@@ -173,7 +176,7 @@ async fn run(
         supervisor::stopping();
         stopping.stopping.send_replace(true);
     };
-    serve::serve(listener, (state.clone(), speaks_tls), router, shutdown, grace).await;
+    serve::serve(listener, (state.clone(), speaks_tls), router, shutdown, SHUTDOWN_GRACE).await;
     state.prober.close().await;
     tracing::info!("stopped");
     Ok(())
@@ -231,6 +234,7 @@ async fn status(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>>
         None if config.listen.ip().is_loopback() => config.listen,
         None => return Err("the status is not served: set admin_listen".into()),
     };
-    print!("{}", status::fetch(address).await?);
+    let text = status::fetch(address).await;
+    print!("{}", text.map_err(|error| format!("{address}: no status ({error})"))?);
     Ok(ExitCode::SUCCESS)
 }

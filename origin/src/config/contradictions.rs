@@ -18,6 +18,14 @@ impl Config {
                 mistakes.push(SettingMistake::new(name, &problem));
             }
         }
+        for (name, address) in
+            [("admin_listen", self.admin_listen), ("neighbour_listen", self.neighbour_listen)]
+        {
+            // Each listener on port 0 gets a port of its own.
+            if address == Some(self.listen) && self.listen.port() != 0 {
+                mistakes.push(SettingMistake::new(name, "the same as listen"));
+            }
+        }
         if self.neighbour_listen.is_some() && self.contact.is_empty() && self.mail_from.is_empty() {
             let problem =
                 "missing; neighbour_listen needs an address to write to, and mail_from is <>";

@@ -78,8 +78,14 @@ pub(super) fn port(text: &str) -> Option<u16> {
     from_str(text).filter(|port| *port != 0)
 }
 
-pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
-    items(text).map(network).collect()
+/// At most as large as 10.0.0.0/8 and fc00::/7, the largest ones that aren't public: all of the Internet would end the
+/// guard.
+pub(super) fn private_networks(text: &str) -> Option<Vec<IpNet>> {
+    let is_small = |network: &IpNet| match network {
+        IpNet::V4(network) => network.prefix_len() >= 8,
+        IpNet::V6(network) => network.prefix_len() >= 7,
+    };
+    items(text).map(|item| network(item).filter(is_small)).collect()
 }
 
 pub(super) fn network(text: &str) -> Option<IpNet> {
@@ -171,6 +177,11 @@ pub(super) fn domain_names(text: &str) -> Option<Vec<String>> {
 
 pub(super) fn count(text: &str) -> Option<usize> {
     from_str(text).filter(|count| (1..=1_000_000).contains(count))
+}
+
+/// Ten thousand take about 500 MB (docs/security.md, L3).
+pub(super) fn probes(text: &str) -> Option<usize> {
+    count(text).filter(|count| *count <= 10_000)
 }
 
 pub(super) fn percent(text: &str) -> Option<f64> {

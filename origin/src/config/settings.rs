@@ -135,8 +135,8 @@ settings! {
     opt_outs: OptOuts = "opt_outs", List reloaded, Some(""), OptOuts::parse,
         "a list of domains (example.org), mail hosts (mx:example.org) and networks (192.0.2.0/24)",
         "Owners who asked us to stop, subdomains included: no connection is made there";
-    allow_networks: Vec<IpNet> = "allow_networks", List, Some(""), parse::networks,
-        "a list of networks in CIDR notation, such as 10.1.0.0/16",
+    allow_networks: Vec<IpNet> = "allow_networks", List, Some(""), parse::private_networks,
+        "a list of networks in CIDR notation, such as 10.1.0.0/16, none larger than a /8 or fc00::/7",
         "Networks that may be dialled even if they aren't public";
     budget: Duration = "budget_ms", Single reloaded, Some("10000"), parse::milliseconds,
         MILLISECONDS,
@@ -147,8 +147,8 @@ settings! {
     dns_timeout: Duration = "dns_timeout_ms", Single, Some("2000"), parse::milliseconds,
         MILLISECONDS,
         "Time for one query to one nameserver";
-    max_probes: usize = "max_probes", Single reloaded, Some("512"), parse::count,
-        "a number, 1 to 1000000",
+    max_probes: usize = "max_probes", Single reloaded, Some("512"), parse::probes,
+        "a number, 1 to 10000",
         "Maximum number of probes in progress; further ones get 503";
     starttls: StartTls = "starttls", Single, Some("on_demand"), parse::starttls,
         "on_demand or always",
@@ -206,9 +206,6 @@ settings! {
     ticket_secrets: KeyRing = "ticket_secrets", Secret reloaded, None, parse::key_ring,
         "secrets separated by commas, each unpadded base64url of at least 32 bytes",
         "Secrets of the edge's tickets, base64url[,base64url]";
-    shutdown_grace: Duration = "shutdown_grace_ms", Single, Some("15000"), parse::milliseconds,
-        MILLISECONDS,
-        "Time for probes in progress to finish after SIGTERM or SIGINT";
     log_level: LevelFilter = "log_level", Single reloaded, Some("info"), parse::log_level,
         "off, error, warn, info, debug or trace",
         "Lowest level in the log";

@@ -142,7 +142,6 @@ fn the_defaults_are_those_of_the_design() {
     assert_eq!((config.machine_sessions, config.network_sessions), (2, 8));
     assert_eq!((config.families, config.dialled_families()), (None, Families::BOTH));
     assert!(config.port_check.is_empty() && config.time_server.is_none());
-    assert_eq!(config.shutdown_grace, Duration::from_secs(15));
 }
 
 #[test]
@@ -226,7 +225,6 @@ fn names_every_mistake_at_once() {
         ("RCPT_PORT_CHECK", "mx.example.com"),
         ("RCPT_BLOCKLISTS", "a b"),
         ("RCPT_TIME_SERVER", "ntp.example.com"),
-        ("RCPT_SHUTDOWN_GRACE_MS", "1h"),
         ("RCPT_LOG_LEVEL", "3"),
     ];
     let mistakes = parse(file, &environment).unwrap_err();
@@ -246,6 +244,34 @@ fn names_every_mistake_at_once() {
         text.contains("ticket_secrets: missing; expected secrets separated by commas"),
         "{text}"
     );
+}
+
+#[test]
+fn of_a_long_list_the_wrong_item_is_named() {
+    let text = "opt_outs = [\"example.org\", \"mx:example.org\", \"example\", \"192.0.2.0/24\"]";
+    let mistakes = parse(text, &[&REQUIRED[..], &[("RCPT_NAMESERVERS", "192.0.2.53")]].concat());
+    let text = mistakes.unwrap_err().to_string();
+    assert!(text.ends_with(", got \"example\"") && text.starts_with("opt_outs: "), "{text}");
+}
+
+#[test]
+fn values_that_would_end_the_guard_or_the_memory_are_mistakes() {
+    let nameservers = ("RCPT_NAMESERVERS", "192.0.2.53");
+    for (name, value) in [
+        ("RCPT_ALLOW_NETWORKS", "10.0.0.0/8,0.0.0.0/0"),
+        ("RCPT_ALLOW_NETWORKS", "128.0.0.0/1"),
+        ("RCPT_ALLOW_NETWORKS", "::/0"),
+        ("RCPT_MAX_PROBES", "1000000"),
+        ("RCPT_ADMIN_LISTEN", "127.0.0.1:8788"),
+        ("RCPT_NEIGHBOUR_LISTEN", "127.0.0.1:8788"),
+    ] {
+        let mistakes = with(&[(name, value), ("RCPT_CONTACT", "ann@example.org"), nameservers]);
+        let setting = name.trim_start_matches("RCPT_").to_lowercase();
+        assert_eq!(names(&mistakes.unwrap_err()), [setting], "{value}");
+    }
+    let fine = [("RCPT_ALLOW_NETWORKS", "10.0.0.0/8,fc00::/7"), ("RCPT_MAX_PROBES", "10000")];
+    let own_port = [("RCPT_LISTEN", "127.0.0.1:0"), ("RCPT_ADMIN_LISTEN", "127.0.0.1:0")];
+    with(&[&fine[..], &own_port, &[nameservers]].concat()).unwrap();
 }
 
 #[test]

@@ -41,11 +41,7 @@ impl<'a> Values<'a> {
         Ok(Self { settings, file, environment, mistakes: Mistakes(mistakes) })
     }
 
-    pub(super) fn read<T>(
-        &mut self,
-        name: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Option<T> {
+    pub(super) fn read<T>(&mut self, name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
         let setting = self.settings.iter().find(|setting| setting.name == name)?;
         let problem = match self.text(setting) {
             GivenValue::Nothing => format!("missing; expected {}", setting.expects),
@@ -60,7 +56,13 @@ impl<'a> Values<'a> {
                 None if setting.form == Form::Secret || text.is_empty() => {
                     format!("expected {}", setting.expects)
                 }
-                None => format!("expected {}, got {text:?}", setting.expects),
+                None => {
+                    // Of a long list, what is wrong with it.
+                    let is_long = matches!(setting.form, Form::List | Form::Table);
+                    let mut items = text.split(',').filter(|_| is_long);
+                    let wrong = items.find(|item| parse(item).is_none()).unwrap_or(&text);
+                    format!("expected {}, got {wrong:?}", setting.expects)
+                }
             },
         };
         self.mistakes.0.push(SettingMistake::new(setting.name, &problem));

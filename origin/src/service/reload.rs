@@ -26,9 +26,8 @@ pub fn on_hangup(
     level: Level,
 ) -> io::Result<impl Future<Output = ()> + Send + 'static> {
     let mut hangups = signal(SignalKind::hangup())?;
-    let mut running = Config::clone(&state.prober.config());
     Ok(async move {
-        let mut files = files_of(&running);
+        let mut files = files_of(&state.prober.config());
         loop {
             tokio::select! {
                 signalled = hangups.recv() => if signalled.is_none() { return },
@@ -38,11 +37,10 @@ pub fn on_hangup(
             // mistake, the files are read again on SIGHUP or when they have changed.
             files = files.now();
             match Config::read(path.as_deref(), &|name| std::env::var(name).ok()) {
-                Ok(config) => match apply(&running, &config, &state, &level) {
+                Ok(config) => match apply(&config, &state, &level) {
                     Ok(()) => {
                         tokio::spawn(state.prober.clone().learn_own_addresses());
                         files = files_of(&config);
-                        running = config;
                     }
                     Err(mistake) => tracing::error!("configuration not reloaded: {mistake}"),
                 },
@@ -61,20 +59,20 @@ fn files_of(config: &Config) -> Files {
     files.unwrap_or_default().and(config.lists_files.clone())
 }
 
-fn apply(running: &Config, read: &Config, state: &Arc<State>, level: &Level) -> Result<(), String> {
-    if running.certificate.is_some() != read.certificate.is_some() {
+fn apply(read: &Config, state: &Arc<State>, level: &Level) -> Result<(), String> {
+    let in_force = state.prober.config();
+    if in_force.certificate.is_some() != read.certificate.is_some() {
         return Err("tls_cert: TLS is begun or ended by a restart alone".to_owned());
     }
-    if state.prober.config().dialled_families() != read.dialled_families() {
+    if in_force.dialled_families() != read.dialled_families() {
         return Err("source_addresses: a family of addresses is begun or ended by a restart alone"
             .to_owned());
     }
-    let in_force = state.prober.config();
     let is_new =
         |source: &&SourceAddress| !in_force.source_addresses.iter().any(|it| it.ip == source.ip);
     prove(read.source_addresses.iter().filter(is_new)).map_err(|error| error.to_string())?;
     level.set(read.log_level);
-    let (before, after) = (running.max_probes, read.max_probes);
+    let (before, after) = (in_force.max_probes, read.max_probes);
     resize(state, before, after);
     let half = after.div_ceil(2);
     state.batch_places.set_most(half);
@@ -91,7 +89,7 @@ fn apply(running: &Config, read: &Config, state: &Arc<State>, level: &Level) -> 
     if let Some(first) = state.prober.identities().into_iter().next() {
         state.port_check.dial_as(first);
     }
-    let differing = running.differing(read);
+    let differing = in_force.differing(read);
     let restart: Vec<_> = differing.iter().filter(|name| !is_reloaded(name)).collect();
     if restart.is_empty() {
         tracing::info!("configuration reloaded");
@@ -168,7 +166,6 @@ mod tests {
             tenant_share_percent = 7
             source_addresses = ["192.0.2.1"]
             session_recipients = 7
-            shutdown_grace_ms = 7
             log_level = "warn"
             [routes]
             "a.test" = "no-mx"

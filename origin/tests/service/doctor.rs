@@ -380,6 +380,9 @@ async fn one_silent_server_of_several_is_a_warning_and_all_are_a_failure() {
     let (code, findings) = machine.set("RCPT_PORT_CHECK", &both).findings("port_25").await;
     assert_eq!(code, 3);
     assert_eq!(findings[1], format!("warning: {shut} cannot be connected to"));
+    let (code, findings) =
+        Machine::fit().await.set("RCPT_PORT_CHECK", "").findings("port_25").await;
+    assert_eq!((code, &*findings), (3, &["warning: port 25 outward: not checked".to_owned()][..]));
     let machine = Machine::fit().await.set("RCPT_PORT_CHECK", &shut);
     let (code, findings) = machine.findings("port_25").await;
     assert_eq!((code, &*findings), (1, &[format!("wrong: {shut} cannot be connected to")][..]));

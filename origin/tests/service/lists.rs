@@ -30,10 +30,11 @@ impl Folder {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    async fn shown(&self, file: &str) -> String {
+    /// Whether these are the file's lists, and the lists.
+    async fn shown(&self, file: &str) -> (bool, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_origin"));
         let shown = command.env_clear().args(["lists", "show", file]).output().await.unwrap();
-        String::from_utf8(shown.stdout).unwrap()
+        (shown.status.success(), String::from_utf8(shown.stdout).unwrap())
     }
 }
 
@@ -75,7 +76,13 @@ async fn a_list_of_a_file_reaches_the_origin_that_runs_and_half_a_file_replaces_
         .spawn()
         .unwrap();
     let mut log = BufReader::new(running.stderr.take().unwrap()).lines();
-    let first: Value = serde_json::from_str(&log.next_line().await.unwrap().unwrap()).unwrap();
+    let mut line = async || -> Value {
+        serde_json::from_str(&log.next_line().await.unwrap().unwrap()).unwrap()
+    };
+    let warning = line().await["message"].to_string();
+    assert!(warning.contains("the package's lists are in force"), "{warning}");
+    assert!(!folder.shown(&lists_file).await.0);
+    let first = line().await;
     let address = first["address"].as_str().unwrap_or_else(|| panic!("{first}")).to_owned();
     assert_eq!(kind(&address, LISTED).await, "unknown");
 
@@ -84,8 +91,8 @@ async fn a_list_of_a_file_reaches_the_origin_that_runs_and_half_a_file_replaces_
     let end = lists[start..].find("\n[").map_or(lists.len(), |end| start + end + 1);
     let disposable = &lists[start..end];
     fs::write(&lists_file, disposable).unwrap();
-    let shown = folder.shown(&lists_file).await;
-    assert!(shown.contains("disposable          10175  2026-11-09"), "{shown}");
+    let (is_of_file, shown) = folder.shown(&lists_file).await;
+    assert!(is_of_file && shown.contains("disposable          10175  2026-11-09"), "{shown}");
 
     let deadline = Instant::now() + NEW_FILE_TIMEOUT;
     while kind(&address, LISTED).await != "disposable" {

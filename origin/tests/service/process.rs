@@ -416,4 +416,11 @@ async fn status_prints_what_the_running_service_shows() {
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("operator "), "{text}");
     assert!(lines[1].starts_with("other            all "), "{text}");
+
+    // Nobody listens there. The option may stand behind the command.
+    let listen = ("RCPT_LISTEN", "127.0.0.1:9");
+    let silent = [&environment[..4], &[listen]].concat();
+    let refused = output(&["status", "--config", "/dev/null"], &silent).await;
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && said.starts_with("127.0.0.1:9: no status ("), "{said}");
 }
