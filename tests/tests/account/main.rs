@@ -28,6 +28,7 @@ mod malformed;
 mod notices;
 mod operator_calls;
 mod operator_recovery;
+mod operator_walks;
 mod opt_outs;
 mod owners;
 mod passkey_refusals;

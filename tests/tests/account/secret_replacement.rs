@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const DAY_S: i64 = 24 * 60 * 60;
 
 /// Returns names and values of the secrets that the platform's Worker has.
-async fn secrets(platform: &Platform) -> Vec<(String, String)> {
+pub async fn secrets(platform: &Platform) -> Vec<(String, String)> {
     let worker = platform.state().await.unwrap()["workers"]["rcpt"].clone();
     let bindings = worker["bindings"].as_array().unwrap().iter();
     let names = bindings.filter(|each| each["type"] == "secret_text").map(|each| &each["name"]);
@@ -23,12 +23,12 @@ async fn secrets(platform: &Platform) -> Vec<(String, String)> {
     all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn of_ring<'a>(secrets: &'a [(String, String)], ring: &str) -> Vec<&'a str> {
+pub fn of_ring<'a>(secrets: &'a [(String, String)], ring: &str) -> Vec<&'a str> {
     let of = secrets.iter().filter(|(name, _)| name.starts_with(&format!("{ring}_")));
     of.map(|(name, _)| name.as_str()).collect()
 }
 
-fn with_secrets(mut edge: EdgeBuilder, secrets: &[(String, String)]) -> EdgeBuilder {
+pub fn with_secrets(mut edge: EdgeBuilder, secrets: &[(String, String)]) -> EdgeBuilder {
     for ring in secret::RINGS {
         edge = edge.without_ring(ring);
     }
@@ -265,6 +265,18 @@ async fn a_leaked_value_is_ended_at_once_where_that_harms_nobody_and_by_no_run_w
     assert_eq!(secrets(&platform).await, now);
     let both = format!("{old},{fresh}");
     let origin = Origin::builder().ticket_secrets(&both).start().await.unwrap();
+    // Cut before the first of its two calls, and between them.
+    for (before, values) in [(true, 1), (false, 2)] {
+        let cut = json!({ "state": { "later": 3_600 }, "cut": { "after": 1, "before": before } });
+        platform.order(&cut).await.unwrap();
+        let run = end(&origin).await;
+        platform.order(&json!({ "state": { "later": 3_600 } })).await.unwrap();
+        assert!(!run.succeeded, "{}", run.output);
+        let now = secrets(&platform).await;
+        let tickets = of_ring(&now, "TICKET_SECRET");
+        let has = |value: &String| now.iter().any(|(_, each)| each == value);
+        assert_eq!((tickets.len(), has(&old), has(&fresh)), (values, true, !before));
+    }
     let run = end(&origin).await;
     assert!(!run.succeeded && to_leave(&run.output) == fresh, "{}", run.output);
     let now = secrets(&platform).await;
