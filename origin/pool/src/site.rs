@@ -159,8 +159,8 @@ impl<S> Site<S> {
         let queue = &self.queue;
         let others_wait = |account| queue.iter().any(|it| it.want.party.account != account);
         let ended = self.here.end(id, answered, idle, others_wait, now);
-        ended.is_some_and(|(of, took, is_cut)| {
-            self.queue.charge(of, took, now);
+        ended.is_some_and(|(of, used, is_cut)| {
+            self.queue.charge(of, used, now);
             is_cut
         })
     }

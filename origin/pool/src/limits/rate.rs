@@ -1,6 +1,7 @@
 //! The rate of new sessions at one operator from one source address, or at one machine. Words about our address lower
-//! the rate: at a machine, before RCPT in a new session; at an operator, once many domains have them. Each answer about
-//! a domain other than the last one that lowered the rate raises it. At the minimum rate, single checks still pass.
+//! the rate at a machine before RCPT in a new session; such words, or at RCPT those about our rate, once many domains
+//! have them. Each answer about a domain other than the last one that lowered the rate raises it. At the minimum rate,
+//! single checks still pass.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -114,7 +115,7 @@ impl Rate {
         Some(Change::Raised)
     }
 
-    /// An operator's words about our address. A single refusal may be the domain's own rule: a domain counts once, and
+    /// Words about our address or rate. A single refusal may be the domain's own rule: a domain counts once, and
     /// only together with others, while no other tenant gets answers.
     pub(crate) fn hear_words(
         &mut self,

@@ -16,6 +16,8 @@ use crate::{
 const CUT_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 impl<S> Here<S> {
+    /// The result has the time that the queue charges. A session that ends without an answer costs at least the time
+    /// until the next one may be opened: each domain that says "slow down" takes one from others.
     pub(super) fn end(
         &mut self,
         id: u64,
@@ -31,11 +33,13 @@ impl<S> Here<S> {
         let meter = self.meter(key);
         meter.in_use = meter.in_use.saturating_sub(1);
         meter.totals.cut += u64::from(is_cut);
+        let is_lost = idle.is_none() && !answered;
+        let used = if is_lost { took.max(meter.rate.interval_for_all()) } else { took };
         if let Some(idle) = idle {
             meter.idle += 1;
             self.idle.push(idle);
         }
-        Some(((party, class), took, is_cut))
+        Some(((party, class), used, is_cut))
     }
 
     /// Of the sessions that may be cut and that others wait for, cuts the one in use for longest. Otherwise the result

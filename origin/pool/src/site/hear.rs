@@ -60,12 +60,12 @@ impl<S> Here<S> {
         }
         let meter = self.meter(want.meter);
         meter.totals.refusals_of_us += 1;
-        if !refusal.about_our_address {
-            None
-        } else if before_rcpt && want.site.is_network() {
+        if refusal.about_our_address && before_rcpt && want.site.is_network() {
             meter.rate.hear_machine(domain, words, now)
-        } else {
+        } else if refusal.about_our_address || refusal.about_our_rate {
             meter.rate.hear_words((group, evidence), domain, words, now)
+        } else {
+            None
         }
     }
 }

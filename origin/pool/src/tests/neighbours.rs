@@ -276,7 +276,7 @@ async fn an_operator_forgets_the_accounts_whose_sessions_it_closed() {
         want.received(&pool, CLOSED).await;
         sleep(Duration::from_secs(10)).await;
     }
-    assert_eq!(pool.status().entries.parties, 2);
+    assert_eq!(pool.status().entries.parties, 3);
     sleep(Duration::from_secs(2 * 3_600)).await;
     let left = pool.status().entries.parties;
     assert_eq!(left, 1, "with its refused recipients, until the operator's next use");

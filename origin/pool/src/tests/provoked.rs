@@ -81,6 +81,66 @@ async fn words_about_our_rate_slow_the_account_that_hears_them() {
     assert!(refused.len() >= 4 && refused.contains(&Cause::Slow), "{refused:?}");
 }
 
+/// An operator tells the domains of twenty accounts that we are too fast; or those of one account; or those of twenty
+/// while another account has answers.
+#[tokio::test(start_paused = true)]
+async fn words_about_our_rate_make_new_sessions_rarer_for_all_who_hear_them_and_for_nobody_else() {
+    const TENANTS: [&str; 5] = ["a", "b", "c", "d", "e"];
+    for (tenants, answered, lowered) in [(5, false, true), (1, false, false), (5, true, false)] {
+        let pool = pool();
+        for n in 0..24 {
+            if answered {
+                let other = google_of("other", format!("good{n}.example"));
+                provoke(&pool, &other, Signal::Answered { refused: false }, 1).await;
+            }
+            let want = google_of(TENANTS[n % tenants], format!("d{n}.example"));
+            provoke(&pool, &want, SLOW_DOWN, 1).await;
+            sleep(Duration::from_secs(5)).await;
+        }
+        let start = Instant::now();
+        for n in 0..4 {
+            let third = google_of("third", format!("third{n}.example"));
+            third.received(&pool, Signal::Unread).await;
+        }
+        let took = start.elapsed();
+        assert_eq!(took > Duration::from_secs(10), lowered, "{tenants} {answered} {took:?}");
+    }
+}
+
+/// Twenty accounts whose domains say "slow down" end a session each time. They don't get more turns for it.
+#[tokio::test(start_paused = true)]
+async fn whoever_ends_sessions_at_an_operator_has_fewer_turns_than_others() {
+    let (pool, answers) = (pool(), Arc::new(AtomicUsize::new(0)));
+    let mut all = JoinSet::new();
+    for n in 0..26_usize {
+        let (pool, answers) = (Arc::clone(&pool), Arc::clone(&answers));
+        let account: &'static str = Box::leak(format!("account{n}").into_boxed_str());
+        all.spawn(async move {
+            let (start, mut own) = (Instant::now(), 0);
+            while start.elapsed() < Duration::from_secs(60) {
+                own += 1;
+                let want = google_of(account, format!("d{own}.of-{account}.example"));
+                let Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) = want.ask(&pool).await
+                else {
+                    sleep(Duration::from_secs(1)).await;
+                    continue;
+                };
+                sleep(Duration::from_millis(100)).await;
+                if n < 6 {
+                    permit.note(Signal::Answered { refused: false });
+                    permit.keep(0);
+                    answers.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    permit.note(SLOW_DOWN);
+                }
+            }
+        });
+    }
+    while all.join_next().await.is_some() {}
+    let answers = answers.load(Ordering::Relaxed);
+    assert!(answers > 100, "{answers}");
+}
+
 fn google_of(account: &'static str, domain: String) -> Wanted {
     paying(account, google(&domain))
 }
