@@ -154,8 +154,9 @@ async fn work(
         let due_at = now.saturating_add(round::wait_after_miss(&outcomes, message.misses));
         let waiting = round::postponed(waiting, now, due_at);
         let (unasked, misses) = (round::unasked(&waiting), message.misses.saturating_add(1));
-        scans_sql::miss(database, position, scans_sql::Miss { due_at, until, unasked, misses })
-            .await?;
+        let expected_at = clock.told_at(&outcomes).max(due_at);
+        let miss = scans_sql::Miss { due_at, expected_at, until, unasked, misses };
+        scans_sql::miss(database, position, miss).await?;
         again(app, &message, misses, &waiting, round::delay(&waiting, now), now).await?;
         return Ok(("nobody asked", Summary { not_asked, ..summary }));
     }
@@ -163,7 +164,7 @@ async fn work(
     let Gains { counts, by_verdict, waiting: newly_waiting, waited } = gains;
     let delta = scans_sql::Delta { counts, by_verdict, waiting: newly_waiting, waited };
     let text = results::to_text(&results);
-    let retry = clock.forecast(&round::next(waiting.clone(), &results, now));
+    let retry = clock.forecast(&round::next(waiting.clone(), &results, now), &outcomes);
     let had_missed = message.misses > 0;
     let round =
         scans_sql::RoundOutcome { results: &text, delta: &delta, retry, had_missed, writer: id };

@@ -8,6 +8,8 @@ use crate::{config::RetryTimes, ledger::tally::Tally, outbound::origin_batch::Ba
 /// Least and greatest wait, in seconds, of an address for which no mail server was contacted.
 const WAIT_MIN_S: u64 = 30;
 const WAIT_MAX_S: u64 = 900;
+/// The wait for evidence that an acceptance without it usually names: a window of the limits of refused recipients.
+const EVIDENCE_AFTER_S: u64 = 600;
 /// Seconds after which an overdue address no longer waits for other scans.
 const QUEUED_MAX_S: u64 = 60 * 60;
 /// A server's retry hint is honoured up to 12 times our own delay, and at most four hours.
@@ -82,25 +84,42 @@ impl Clock<'_> {
     }
 
     /// Combines the retry times of the addresses in `next`: the earliest due time and the latest end
-    /// times. `None` if no server has deferred any of them.
-    pub fn forecast(&self, next: &[WaitingAddress]) -> Option<Retry> {
-        let waiting = next.iter().filter(|waiting| waiting.tries > 0);
-        waiting.map(|waiting| self.forecast_of(waiting)).reduce(|one, other| Retry {
+    /// times. `outcomes` has the waits of those that no origin could ask about. `None` if none is deferred.
+    pub fn forecast(&self, next: &[WaitingAddress], outcomes: &[BatchItem]) -> Option<Retry> {
+        let unasked = unasked(next);
+        let of = |waiting: &WaitingAddress| match waiting.tries {
+            0 => Retry { due_at: waiting.due, expected_at: 0, latest_at: self.until, unasked },
+            _ => Retry { unasked, ..self.forecast_of(waiting) },
+        };
+        let retry = next.iter().map(of).reduce(|one, other| Retry {
             due_at: one.due_at.min(other.due_at),
             expected_at: one.expected_at.max(other.expected_at),
             latest_at: one.latest_at.max(other.latest_at),
-        })
+            unasked,
+        })?;
+        let told_at = self.told_at(outcomes).max(retry.due_at);
+        Some(Retry { expected_at: retry.expected_at.max(told_at), ..retry })
     }
 
-    /// Each further reply may defer the address again: `expected_at` assumes our own delays, and for an acceptance that
-    /// the next attempt finds its evidence; `latest_at` assumes the longest accepted hints.
+    /// Time until which the last of the addresses waits that no origin could ask about, as told; 0 if there is none.
+    pub fn told_at(&self, outcomes: &[BatchItem]) -> u64 {
+        let last = wishes(outcomes).max();
+        last.map_or(0, |wish| self.now.saturating_add(wish).min(self.until))
+    }
+
+    /// Each further reply may defer the address again: `expected_at` assumes our own delays, and for an acceptance
+    /// without evidence the limits' window; `latest_at` assumes the longest accepted hints.
     fn forecast_of(&self, waiting: &WaitingAddress) -> Retry {
         let further = (waiting.tries.saturating_add(1)..)
             .map_while(|tries| self.delays(&waiting.address, tries))
-            .fold((0_u64, 0_u64), |(owns, mosts), (_, own, most)| (owns + own, mosts + most));
+            .map(|(least, own, most)| match waiting.accepted {
+                Some(_) => (EVIDENCE_AFTER_S.clamp(least, most), most),
+                None => (own, most),
+            })
+            .fold((0_u64, 0_u64), |(owns, mosts), (own, most)| (owns + own, mosts + most));
         let after = |seconds: u64| waiting.due.saturating_add(seconds).min(self.until);
-        let expected = if waiting.accepted.is_some() { 0 } else { further.0 };
-        Retry { due_at: waiting.due, expected_at: after(expected), latest_at: after(further.1) }
+        let (expected_at, latest_at) = (after(further.0), after(further.1));
+        Retry { due_at: waiting.due, expected_at, latest_at, unasked: 0 }
     }
 }
 
@@ -208,14 +227,17 @@ pub fn is_late(due: &[WaitingAddress], now: u64) -> bool {
     due.iter().any(|waiting| waiting.due.saturating_add(QUEUED_MAX_S) <= now)
 }
 
-/// Seconds that a message waits after its `misses`-th consecutive round (from 0) without contact with a mail server.
-pub fn wait_after_miss(outcomes: &[BatchItem], misses: u32) -> u64 {
-    let wishes = outcomes.iter().filter_map(|outcome| match outcome {
+fn wishes(outcomes: &[BatchItem]) -> impl Iterator<Item = u64> {
+    outcomes.iter().filter_map(|outcome| match outcome {
         BatchItem::NotAsked(after) => Some(u64::from(*after)),
         BatchItem::Verdict(_) => None,
-    });
+    })
+}
+
+/// Seconds that a message waits after its `misses`-th consecutive round (from 0) without contact with a mail server.
+pub fn wait_after_miss(outcomes: &[BatchItem], misses: u32) -> u64 {
     let grown = WAIT_MIN_S.saturating_mul(1 << misses.min(5));
-    wishes.min().unwrap_or(WAIT_MIN_S).max(grown).min(WAIT_MAX_S)
+    wishes(outcomes).min().unwrap_or(WAIT_MIN_S).max(grown).min(WAIT_MAX_S)
 }
 
 #[cfg(test)]
@@ -229,7 +251,7 @@ mod tests {
         config::RetryTimes,
         ledger::tally::Tally,
         outbound::origin_batch::BatchItem,
-        scans::{message::WaitingAddress, scans_sql::Retry},
+        scans::{message::WaitingAddress, results::StoredResult, scans_sql::Retry},
     };
 
     const NOW: u64 = 1_790_000_000;
@@ -378,17 +400,32 @@ mod tests {
         let times = RetryTimes::default();
         let at = |tries, due| WaitingAddress { due: NOW + due, ..waiting("a", &[0], tries) };
         let retry = |due, expected, latest| {
-            Some(Retry { due_at: NOW + due, expected_at: NOW + expected, latest_at: NOW + latest })
+            let [due_at, expected_at, latest_at] = [due, expected, latest].map(|it| NOW + it);
+            Some(Retry { due_at, expected_at, latest_at, unasked: 0 })
         };
-        let of = |next: &[WaitingAddress]| clock(&times).forecast(next);
-        assert_eq!(of(&[at(0, 30)]), None, "nobody has asked for patience");
+        let of = |next: &[WaitingAddress]| clock(&times).forecast(next, &[]);
+        assert_eq!(of(&[]), None, "nobody has asked for patience");
         assert_eq!(of(&[at(3, 60)]), retry(60, 60, 60), "the last time");
         assert_eq!(of(&[at(2, 60)]), retry(60, 60 + 3600, 60 + 4 * 3600));
         let first = retry(300, 300 + 1200 + 3600, 300 + 4 * 3600 + 4 * 3600);
         assert_eq!(of(&[at(1, 300)]), first);
-        assert_eq!(of(&[at(1, 300), at(3, 60), at(0, 1)]), retry(60, 5100, 300 + 8 * 3600));
+        assert_eq!(of(&[at(1, 300), at(3, 60)]), retry(60, 5100, 300 + 8 * 3600));
+        let accepted = Some(StoredResult::new(0, Status::Accepted, None));
+        let evidence = [WaitingAddress { accepted, ..at(1, 600) }];
+        assert_eq!(
+            of(&evidence),
+            retry(600, 1_800, 600 + 8 * 3600),
+            "three windows of ten minutes"
+        );
         let soon = Clock { until: NOW + 4000, ..clock(&times) };
-        assert_eq!(soon.forecast(&[at(1, 300)]), retry(300, 4000, 4000), "its time is over then");
+        let over = soon.forecast(&[at(1, 300)], &[]);
+        assert_eq!(over, retry(300, 4000, 4000), "its time is over then");
+        // Three lines that no origin could ask about, the last of which has its turn in the fourth window.
+        let told = [600, 600, 2_400].map(BatchItem::NotAsked);
+        let never = [at(0, 30), at(0, 30), at(0, 30)];
+        let day = 24 * 3600;
+        let windows = retry(30, 2_400, day).map(|windows| Retry { unasked: 3, ..windows });
+        assert_eq!(clock(&times).forecast(&never, &told), windows);
     }
 
     #[test]

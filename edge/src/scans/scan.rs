@@ -56,27 +56,26 @@ pub struct Scan {
 const RESULTS_TTL_S: u64 = 7 * 24 * 60 * 60;
 
 /// The longer of two estimates in seconds: for unchecked addresses at the pace of the last progress, for waiting
-/// addresses at our own delays. `None` if the scan isn't running, or if unchecked addresses remain and the pace is
-/// unknown.
+/// addresses at our own delays and at the waits that origins told. `None` if the scan isn't running, or if the pace of
+/// unchecked addresses is unknown and they don't all wait for a time that an origin told.
 fn seconds_left(scan: &scans_sql::StoredScan, now: u64) -> Option<u64> {
     if scan.state != "running" {
         return None;
     }
     let remaining = scan.total.saturating_sub(scan.answered).saturating_sub(scan.waiting);
     let at_pace = match scan.answered.saturating_sub(scan.previous_answered) {
-        _ if remaining == 0 => 0,
-        0 => return None,
+        _ if remaining == 0 => Some(0),
+        0 => None,
         done => {
             let elapsed = scan.progress_at.saturating_sub(scan.previous_at).max(1);
             let all = u64::from(remaining).saturating_mul(elapsed).div_ceil(u64::from(done));
-            let left = all.saturating_sub(now.saturating_sub(scan.progress_at));
-            if left == 0 {
-                return None;
-            }
-            left
+            Some(all.saturating_sub(now.saturating_sub(scan.progress_at))).filter(|left| *left > 0)
         }
     };
     let waits = scan.expected_at.filter(|_| scan.waiting + scan.unasked > 0);
+    // Where no origin told a wait, the next attempt is all that is expected.
+    let are_told = remaining <= scan.unasked && scan.expected_at > scan.due_at;
+    let at_pace = at_pace.or(are_told.then_some(0))?;
     Some(at_pace.max(waits.map_or(0, |at| at.saturating_sub(now))).max(1))
 }
 
@@ -197,5 +196,20 @@ mod tests {
         assert_eq!(seconds_left(&waits, START + 60), Some(240));
         let none = StoredScan { unasked: 100, ..scan(0) };
         assert_eq!(seconds_left(&none, START + 60), None);
+    }
+
+    #[test]
+    fn waits_that_an_origin_told_are_the_estimate_where_the_pace_says_nothing() {
+        let (due_at, expected_at) = (Some(START + 600), Some(START + 8_000));
+        let told = StoredScan { unasked: 25, due_at, expected_at, ..scan(75) };
+        let left = |scan: &StoredScan, after| seconds_left(scan, START + after);
+        assert_eq!(
+            [60, 80, 1_000].map(|after| left(&told, after)),
+            [7_940, 7_920, 7_000].map(Some)
+        );
+        let next_attempt = StoredScan { expected_at: due_at, ..told };
+        assert_eq!(left(&next_attempt, 80), None, "nothing is known after it");
+        let others = StoredScan { unasked: 24, due_at, expected_at, ..scan(75) };
+        assert_eq!(left(&others, 80), None, "the pace of one line is unknown");
     }
 }

@@ -35,6 +35,8 @@ use crate::{
     town::Town,
 };
 
+/// Our window for refused recipients, in seconds.
+const WINDOW_S: u32 = 600;
 /// Time for which a restarting origin accepts no questions.
 const RESTART_TIME: Duration = Duration::from_secs(12);
 const SECRETS: &str = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
@@ -330,7 +332,8 @@ impl Desk {
                     answers.push((index, Ok(verdict)));
                 }
                 BatchLine::NotAsked(NotAsked { index, not_asked_retry_after }) => {
-                    answers.push((index, Err(not_asked_retry_after)));
+                    // The Worker comes back when the first line's turn is, not the last one's.
+                    answers.push((index, Err(not_asked_retry_after.min(WINDOW_S))));
                 }
                 BatchLine::End(_) => {}
             }

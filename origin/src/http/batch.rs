@@ -4,7 +4,10 @@ mod undecided;
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -151,7 +154,13 @@ type Lines = Vec<(usize, BatchLine)>;
 struct Group {
     waiting: Mutex<VecDeque<(usize, Address)>>,
     at_once: Semaphore,
+    answered: AtomicU32,
+    /// Those for which our limits left no room.
+    turned_away: AtomicU32,
 }
+
+/// Lines that are answered at least in a window of ten minutes: as many as a machine may refuse to one group's lists.
+const ANSWERED_MIN: u32 = 6;
 
 async fn drive(
     batch: Arc<Batch>,
@@ -251,7 +260,12 @@ impl Batch {
         let mut groups = groups.lock();
         let group = groups.entry(key).or_insert_with(|| {
             let at_once = Semaphore::new(at_once.max(1));
-            Arc::new(Group { waiting: Mutex::default(), at_once })
+            Arc::new(Group {
+                waiting: Mutex::default(),
+                at_once,
+                answered: AtomicU32::new(0),
+                turned_away: AtomicU32::new(0),
+            })
         });
         Some(Arc::clone(group))
     }
@@ -268,11 +282,15 @@ impl Batch {
         let question = Question { address, asker, wait };
         let invents = self.is_awaited || self.held.is_last(&domain);
         let told = self.probe(&question, invents, place.as_mut().ok()).await;
+        group.answered.fetch_add(u32::from(told.is_ok()), Relaxed);
         if let Ok(Told { verdict: Verdict { status: Status::Accepted, mx_host, .. }, .. }) = &told {
             self.held.accepted(&question, mx_host.as_deref().unwrap_or_default());
         }
         let line = match told {
-            Err(after) => Some(not_asked(index, after)),
+            Err(after) if self.is_awaited || after <= RETRY_AFTER_S => {
+                Some(not_asked(index, after))
+            }
+            Err(after) => Some(not_asked(index, group.turn(after))),
             Ok(Told { mut verdict, undecided, .. }) => {
                 let is_open = self.state.prober.lacks_evidence(&domain, &verdict);
                 if undecided.is_some() || (is_open && !self.is_awaited) {
@@ -383,6 +401,14 @@ impl Batch {
 }
 
 impl Group {
+    /// Seconds until the turn of the next line that is turned away for `after`, if as many are answered each time as
+    /// in this batch. Until the first one's turn nothing else is told, so the client comes back as early as before.
+    fn turn(&self, after: u32) -> u32 {
+        let before = self.turned_away.fetch_add(1, Relaxed);
+        let windows = before / self.answered.load(Relaxed).max(ANSWERED_MIN);
+        after.saturating_mul(windows.saturating_add(1))
+    }
+
     fn lock(&self) -> parking_lot::MutexGuard<'_, VecDeque<(usize, Address)>> {
         self.waiting.lock()
     }

@@ -151,3 +151,25 @@ async fn no_session_with_an_unknown_server_serves_more_than_ten_addresses_and_an
     let of = |session| asked.iter().filter(|(other, _)| *other == session).count();
     assert!(sessions.iter().all(|session| of(*session) <= 11), "{asked:?}");
 }
+
+#[tokio::test]
+async fn what_a_machine_leaves_no_room_for_is_told_its_turn_window_by_window() {
+    let (internet, asked) = internet(by_name).await;
+    let origin = internet.origin(ENVIRONMENT);
+    let list: Vec<_> = (0..40).map(|n| format!("gone{n}@d{n}.org")).collect();
+    let lines = batch(&origin, &list, Some("list")).await;
+    let mut turns: Vec<_> = lines
+        .iter()
+        .filter_map(|line| match line {
+            BatchLine::NotAsked(line) => Some(line.not_asked_retry_after),
+            _ => None,
+        })
+        .collect();
+    turns.sort_unstable();
+    assert!(turns.len() > 24, "{turns:?}");
+    assert!(asked.lock().len() <= 16, "{asked:?}");
+    // Six or more are answered in each window of ten minutes.
+    let window = |rank: usize| turns[rank] / 550;
+    assert!(turns[0] <= 600, "the list comes back as early as before: {turns:?}");
+    assert!((4..=6).contains(&window(turns.len() - 1)), "{turns:?}");
+}

@@ -92,27 +92,29 @@ pub async fn start_asking(database: &Database, scan: &str, now: u64) -> Result<b
 pub struct Retry {
     pub due_at: u64,
     /// Time at which all addresses have their final verdict if no server asks for more than our own
-    /// delays.
+    /// delays, and no origin for more than it told.
     pub expected_at: u64,
     /// Time at which all addresses have their final verdict if every server asks for the longest accepted delay.
     pub latest_at: u64,
+    /// Positions of the message that were never asked about.
+    pub unasked: u32,
 }
 
 const UPSERT_RETRY: &str = "
-    INSERT INTO scan_retries (scan_id, part, slot, due_at, expected_at, latest_at)
-    SELECT r.scan_id, r.part, r.slot, ?6, ?7, ?8 FROM scan_results r JOIN scans s ON s.id = r.scan_id
+    INSERT INTO scan_retries (scan_id, part, slot, due_at, expected_at, latest_at, unasked)
+    SELECT r.scan_id, r.part, r.slot, ?6, ?7, ?8, ?9 FROM scan_results r JOIN scans s ON s.id = r.scan_id
     WHERE r.scan_id = ?1 AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4 AND r.writer = ?5 AND s.ended_at IS NULL
     ON CONFLICT (scan_id, part, slot) DO UPDATE SET
       due_at = excluded.due_at, expected_at = excluded.expected_at, latest_at = excluded.latest_at,
-      unasked = 0, misses = 0";
+      unasked = excluded.unasked, misses = 0";
 
 const UPSERT_MISS: &str = "
     INSERT INTO scan_retries (scan_id, part, slot, due_at, expected_at, latest_at, unasked, misses)
-    SELECT s.id, ?2, ?3, ?5, ?5, ?6, ?7, ?8 FROM scans s WHERE s.id = ?1 AND s.ended_at IS NULL
+    SELECT s.id, ?2, ?3, ?5, ?9, ?6, ?7, ?8 FROM scans s WHERE s.id = ?1 AND s.ended_at IS NULL
       AND NOT EXISTS (SELECT 1 FROM scan_results r
         WHERE r.scan_id = ?1 AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4)
     ON CONFLICT (scan_id, part, slot) DO UPDATE SET
-      due_at = excluded.due_at, expected_at = max(expected_at, excluded.due_at), latest_at = excluded.latest_at,
+      due_at = excluded.due_at, expected_at = max(expected_at, excluded.expected_at), latest_at = excluded.latest_at,
       unasked = excluded.unasked, misses = excluded.misses";
 
 /// Until something of the scan is answered, its unit can be refunded. `?1` scan.
@@ -124,6 +126,8 @@ const UPDATE_MISSED: &str = "
 #[derive(Debug, Clone, Copy)]
 pub struct Miss {
     pub due_at: u64,
+    /// Like [`Retry::expected_at`].
+    pub expected_at: u64,
     pub until: u64,
     /// Positions of the message that were never asked about.
     pub unasked: u32,
@@ -138,8 +142,8 @@ pub async fn miss(
     position: RoundPosition<'_>,
     miss: Miss,
 ) -> Result<(), Error> {
-    let Miss { due_at, until, unasked, misses } = miss;
-    let row = [due_at.into(), until.into(), unasked.into(), misses.into()];
+    let Miss { due_at, expected_at, until, unasked, misses } = miss;
+    let row = [due_at.into(), until.into(), unasked.into(), misses.into(), expected_at.into()];
     let row = [position.params(), row.to_vec()].concat();
     let missed = (UPDATE_MISSED, vec![position.scan.into()]);
     database.batch(&[(UPSERT_MISS, row), missed]).await.map(drop)
@@ -153,7 +157,7 @@ const DELETE_RETRY: &str = "
 pub struct RoundOutcome<'a> {
     pub results: &'a str,
     pub delta: &'a Delta,
-    /// `None` if no server has deferred any of the undecided addresses.
+    /// `None` if neither a server nor an origin has deferred any of the undecided addresses.
     pub retry: Option<Retry>,
     /// True if an earlier attempt at the round asked nobody, which is noted.
     pub had_missed: bool,
@@ -258,9 +262,10 @@ pub async fn record(
     let (counts, by_verdict) = (delta.counts.to_text(), delta.by_verdict.to_text());
     count.extend([Param::from(now), (&counts).into(), (&by_verdict).into()]);
     let waits = match retry {
-        Some(Retry { due_at, expected_at, latest_at }) => {
-            let times = [due_at, expected_at, latest_at].map(Param::from);
-            Some((UPSERT_RETRY, [select_written.1.clone(), times.to_vec()].concat()))
+        Some(Retry { due_at, expected_at, latest_at, unasked }) => {
+            let mut times = [due_at, expected_at, latest_at].map(Param::from).to_vec();
+            times.push(unasked.into());
+            Some((UPSERT_RETRY, [select_written.1.clone(), times].concat()))
         }
         None if position.round > 0 || had_missed => Some((DELETE_RETRY, select_written.1.clone())),
         None => None,
