@@ -20,16 +20,23 @@ use tokio::{
     net::TcpStream,
 };
 
-/// The server's state: open, closing each connection, or refusing our address in words.
+/// The server's habit: open, closing each connection, or refusing our address in words.
 const OPEN: usize = 0;
 const CLOSED: usize = 1;
 const BLOCKED: usize = 2;
 
-async fn serve(stream: TcpStream, state: Arc<AtomicUsize>) {
+#[derive(Default)]
+struct Server {
+    habit: AtomicUsize,
+    sessions: AtomicUsize,
+}
+
+async fn serve(stream: TcpStream, server: Arc<Server>) {
+    server.sessions.fetch_add(1, Ordering::Relaxed);
     let mut stream = BufReader::new(stream);
     let (mut line, mut reply) = (String::new(), "220 mx");
     loop {
-        match state.load(Ordering::Relaxed) {
+        match server.habit.load(Ordering::Relaxed) {
             OPEN => {}
             CLOSED => return,
             _ => reply = "554 5.7.1 Your IP address is blocked here",
@@ -50,11 +57,11 @@ async fn serve(stream: TcpStream, state: Arc<AtomicUsize>) {
     }
 }
 
-async fn internet() -> (Internet, Arc<AtomicUsize>) {
-    let state = Arc::new(AtomicUsize::new(OPEN));
-    let serving = state.clone();
+async fn internet() -> (Internet, Arc<Server>) {
+    let server = Arc::new(Server::default());
+    let serving = server.clone();
     let serve = move |stream, _: IpAddr| serve(stream, serving.clone());
-    (Internet::start(one_machine("127.8.1.1"), serve).await, state)
+    (Internet::start(one_machine("127.8.1.1"), serve).await, server)
 }
 
 fn people(domain: usize) -> Vec<String> {
@@ -67,15 +74,15 @@ async fn a_list_waits_for_a_machine_that_answered_and_now_refuses_us_until_it_an
         (CLOSED, (Status::SmtpConnectError, Reason::ConnectionFailed)),
         (BLOCKED, (Status::BlockedByProvider, Reason::Blocked)),
     ] {
-        let (internet, state) = internet().await;
+        let (internet, server) = internet().await;
         let origin = internet.origin(&[("RCPT_SESSION_INTERVAL_MS", "0")]);
-        state.store(refusal, Ordering::Relaxed);
+        server.habit.store(refusal, Ordering::Relaxed);
         let stranger = batch_verdicts(&origin, &people(1)[..1]).await.remove(0).unwrap();
         assert_eq!((stranger.status, stranger.reason), failure, "it has never answered");
-        state.store(OPEN, Ordering::Relaxed);
+        server.habit.store(OPEN, Ordering::Relaxed);
         let accepted = verdict(&origin, "ann@d2.org").await;
         assert_eq!(accepted.status, Status::Accepted);
-        state.store(refusal, Ordering::Relaxed);
+        server.habit.store(refusal, Ordering::Relaxed);
         for line in batch(&origin, &people(3), Some("list")).await {
             match line {
                 BatchLine::NotAsked(NotAsked { not_asked_retry_after, .. }) => {
@@ -85,9 +92,13 @@ async fn a_list_waits_for_a_machine_that_answered_and_now_refuses_us_until_it_an
                 BatchLine::End(end) => assert_eq!((end.answered, end.not_asked), (0, 5)),
             }
         }
+        let before = server.sessions.load(Ordering::Relaxed);
+        assert_eq!(batch(&origin, &people(7), Some("list")).await.len(), 6);
+        let after = server.sessions.load(Ordering::Relaxed);
+        assert_eq!(after, before, "a line asks whether it is over a minute later");
         let single = verdict(&origin, "ann@d4.org").await;
         assert_eq!((single.status, single.reason), failure, "a person isn't kept waiting");
-        state.store(OPEN, Ordering::Relaxed);
+        server.habit.store(OPEN, Ordering::Relaxed);
         assert_eq!(verdict(&origin, "ann@d5.org").await.status, Status::Accepted);
         let verdicts = batch_verdicts(&origin, &people(6)).await;
         assert!(verdicts.iter().flatten().all(|verdict| verdict.status == Status::Accepted));
