@@ -5,6 +5,7 @@ import { createHash, createHmac } from "node:crypto";
 import { statement } from "./databases.mjs";
 import { Platform } from "./platform.mjs";
 import { SecretsFile, idOf, isAdmin, made, named, newValue, ringOf } from "./secrets.mjs";
+import { userInfo } from "node:os";
 import { Refusal, asks, say, table } from "./terminal.mjs";
 
 const MINUTE = 60_000;
@@ -14,9 +15,14 @@ const RIPE = 10 * MINUTE;
 /** For clocks, and for instances of the Worker that are still to end. */
 const MARGIN = 10 * MINUTE;
 
+/** Emails to all owners begin so late that a run which is cut has gone on, and leave the Worker's other emails a fifth. */
+const TELL_AFTER_S = 900;
+const EMAILS_PER_RUN = 40;
+
 /**
  * Each ring: how long something under a value is in use after it has stopped to sign; what a thief can do with the value,
- * and what ends with it. `now`: it may be ended at once.
+ * and what ends with it. `now`: it may be ended at once. `tells`: owners get an
+ * email first.
  */
 const RINGS = {
   SESSION_SECRET: { lasts: 12 * HOUR, now: true, thief: "sign in as anybody whose ids are known", ends: "everybody signs in again" },
@@ -24,8 +30,9 @@ const RINGS = {
   API_KEY_SECRET: {
     lasts: 720 * HOUR,
     now: true,
+    tells: true,
     thief: "make API keys of accounts whose ids are known",
-    ends: "API keys, webhook secrets, hooks and references made before the newer value end; owners find the new ones in the portal",
+    ends: "API keys, webhook secrets, hooks and references made before the newer value end; owners get an email",
   },
   ADDRESS_SECRET: {
     lasts: 720 * HOUR,
@@ -99,9 +106,50 @@ class House {
     return this.names.filter((name) => ringOf(name) === ring);
   }
 
-  /** When the youngest value signs and nothing is under older ones that time ends. */
-  ends(ring) {
-    return made(this.values(ring).at(-1)) + RIPE + MARGIN + RINGS[ring].lasts;
+  /** When nothing that time ends is under a ring's older values. `tells`: owners are to be told first, from then on. */
+  async ending(ring) {
+    const youngest = this.values(ring).at(-1);
+    const { tells, lasts } = RINGS[ring];
+    const ripe = made(youngest) + RIPE + MARGIN;
+    if (!tells) return { from: ripe + lasts };
+    const told = await this.told("keys_end", youngest);
+    return told.includes(0) ? { tells, from: ripe } : { from: Math.max(...told) + lasts + MARGIN };
+  }
+
+  /** When each database was led to tell its owners, or 0. */
+  async told(kind, name) {
+    const times = [];
+    for (const { id } of this.settings.databases) {
+      const rows = await this.platform.query(id, [statement("SELECT at FROM operator_actions WHERE id = ?1", `${kind}-${name}`)]);
+      times.push((rows[0]?.at ?? 0) * 1_000);
+    }
+    return times;
+  }
+
+  /**
+   * Puts an email to each owner into the Worker's outbox. A run that was cut goes on: the row of the audit has the time,
+   * and nobody gets a second email of that time.
+   */
+  async tell(kind, name) {
+    const { databases } = this.settings;
+    let owners = 0;
+    for (const { id } of databases)
+      owners += (await this.platform.query(id, [statement("SELECT count(*) AS n FROM accounts WHERE state = 'confirmed' AND deleted_at IS NULL")]))[0].n;
+    const record = "INSERT INTO operator_actions (id, at, operator, action, value) VALUES (?1, CAST(?2 AS INTEGER), ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING";
+    const email = `INSERT INTO notices (account_id, kind, due_at, happened_at)
+      SELECT a.id, o.action, o.at + ${TELL_AFTER_S} + (row_number() OVER (ORDER BY a.id) - 1) / CAST(?2 AS INTEGER) * 300, o.at
+      FROM accounts a JOIN operator_actions o ON o.id = ?1 WHERE a.state = 'confirmed' AND a.deleted_at IS NULL
+      ON CONFLICT (account_id, kind) DO UPDATE
+        SET deeds = deeds + 1, attempts = 0, due_at = excluded.due_at, happened_at = excluded.happened_at
+        WHERE happened_at < excluded.happened_at`;
+    const late = statement("UPDATE notices SET told = deeds WHERE kind = 'keys_end' AND ?1 = 'keys_ended'", kind);
+    const pace = Math.max(1, Math.floor(EMAILS_PER_RUN / databases.length));
+    const run = async () => {
+      const call = `${kind}-${name}`;
+      for (const { id } of databases)
+        await this.platform.query(id, [statement(record, call, Math.floor(this.now / 1_000), userInfo().username, kind, name), late, statement(email, call, pace)]);
+    };
+    return { ring: ringOf(name), run, line: `tell    ${owners} owners by email, ${pace * databases.length} every five minutes`, done: "the emails wait in the outbox" };
   }
 
   /** The number of sealed second factors under a value. */
@@ -122,7 +170,8 @@ class House {
       for (const name of values) {
         const ending = name !== values.at(-1);
         const under = ring === "TOTP_SECRET" ? `${await this.sealed(name)} second factors` : "-";
-        const next = ending ? `delete from ${clock(this.ends(ring))}` : values.length === 1 ? "add, when you want to replace it" : "-";
+        const { tells, from } = ending && (await this.ending(ring));
+        const next = ending ? `${tells ? "tell the owners" : "delete"} from ${clock(from)}` : values.length === 1 ? "add, when you want to replace it" : "-";
         rows.push({ name, does: name === signing ? "signs" : name > signing ? `signs from ${clock(made(name) + RIPE)}` : "verifies", under, next });
       }
     }
@@ -133,22 +182,28 @@ class House {
   /** What is to be done for a ring now, as lines, with what does it; values made after `replaced` are not to be replaced. */
   async due(ring, isNow, replaced) {
     if (isAdmin(ring)) return this.dueAdmin(ring, isNow);
-    const { now: mayEndNow, thief, ends } = RINGS[ring];
+    const { now: mayEndNow, tells, thief, ends } = RINGS[ring];
     const values = this.values(ring);
     const [youngest, older] = [values.at(-1), values.slice(0, -1)];
     if (isNow && !mayEndNow) throw new Refusal(`${ring} has no --now: what is under it would be lost. Add a value, and let it replace the old one`);
     if (isNow) {
       // A fresh value is that of a run that was cut. Origins are led to theirs by hand.
-      const isFresh = youngest !== undefined && made(youngest) + (ring === "TICKET_SECRET" ? HOUR : RIPE) > this.now;
+      const isTold = tells && older.length > 0 && (await this.told("keys_ended", older[0])).some(Boolean);
+      const isFresh = isTold || (youngest !== undefined && made(youngest) + (ring === "TICKET_SECRET" ? HOUR : RIPE) > this.now);
       if (isFresh && older.length === 0) return [{ line: `${ring}: ${youngest} is new, and alone` }];
       const deeds = isFresh ? [] : [this.add(ring, thief)];
-      return [...deeds, ...(isFresh ? older : values).map((name) => this.delete(name, ends))];
+      const old = isFresh ? older : values;
+      if (tells && old.length > 0) deeds.push(await this.tell("keys_ended", old[0]));
+      // The oldest is the last: by its name, a run that was cut knows what it has told.
+      return [...deeds, ...old.toReversed().map((name) => this.delete(name, ends))];
     }
     if (older.length === 0 && made(youngest ?? ring) > replaced) return [{ line: `${ring}: ${youngest} is newer than what is being replaced; name the ring alone to replace it` }];
     if (older.length === 0) return [this.add(ring, thief)];
     const deeds = [];
+    const { tells: isToTell, from } = await this.ending(ring);
+    if (isToTell && from <= this.now) return [await this.tell("keys_end", youngest)];
+    if (isToTell) return [{ line: `${ring}: its owners can be told from ${clock(from)}: run this again then` }];
     for (const name of older) {
-      const from = this.ends(ring);
       if (from > this.now) deeds.push({ line: `${ring}: ${name} can be deleted from ${clock(from)}: run this again then` });
       else if (ring === "TOTP_SECRET" && (await this.sealed(name)) > 0)
         deeds.push({ line: `${ring}: ${await this.sealed(name)} second factors are under ${name}; the Worker renews them every five minutes: run this again` });

@@ -225,6 +225,21 @@ pub fn plan_changed(portal_url: &str, plan: &str, until: Option<i64>) -> Mail {
         .button("See what it allows", format!("{portal_url}/overview"))
 }
 
+/// To every owner when the secret of all keys is replaced; `end` is when what is from before stops working, or nothing if
+/// it has stopped.
+pub fn keys_end(portal_url: &str, end: Option<i64>) -> Mail {
+    let (subject, end) = match end.and_then(format_time) {
+        Some(end) => ("Your API keys will stop working", format!("will stop working on {end}")),
+        None => ("Your API keys have stopped working", "have stopped working".to_owned()),
+    };
+    Mail::new(subject, portal_url)
+        .text(format!(
+            "API keys are made from a new secret now. Your keys, your webhook's secret and your guard's hook from before {end}."
+        ))
+        .text("Find the new ones in the portal, and replace your further keys there.")
+        .button("See your keys", format!("{portal_url}/api-key"))
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct AccountEvent {
     pub at: i64,
@@ -256,7 +271,7 @@ mod tests {
 
     use super::{
         AccountEvent, Notice, already_registered, another_spelling, confirm, confirm_change,
-        deleted, no_account, plan_changed, reset,
+        deleted, keys_end, no_account, plan_changed, reset,
     };
     use crate::credentials::mailed_token::MailedToken;
 
@@ -322,6 +337,8 @@ mod tests {
             Notice::EmailChanged,
             Notice::PasskeyAdded,
             Notice::PasskeyRemoved,
+            Notice::KeysEnd,
+            Notice::KeysEnded,
         ] {
             let read: Notice = serde_json::from_value(json!(notice.as_str())).unwrap();
             assert_eq!(read, notice);
@@ -378,6 +395,18 @@ mod tests {
         );
         let endless = plan_changed(PORTAL, "free", None).to_text(None);
         assert!(endless.contains("on the plan free now.\n"), "{endless}");
+    }
+
+    #[test]
+    fn who_must_replace_keys_is_told_until_when_and_where() {
+        for (end, sentence) in [
+            (Some(1_795_219_199), "from before will stop working on 20 November 2026, 23:59 UTC."),
+            (None, "from before have stopped working."),
+        ] {
+            let text = keys_end(PORTAL, end).to_text(None);
+            assert!(text.contains(sentence), "{text}");
+            assert!(text.contains("\nhttps://portal.example/api-key\n"), "{text}");
+        }
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, event: Acco
 
 pub const EMAILS_PER_RUN_MAX: u64 = 50;
 
+/// Keys of before work so long after their owners were to be told (devtools/operator/replacement.mjs).
+const KEYS_LAST_S: i64 = 30 * 24 * 60 * 60;
+
 /// First records the event's browser and country, so that a later email can also give them.
 async fn tell(
     app: &App,
@@ -78,6 +81,10 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
     if notice.kind == Notice::RecoveryPending {
         let due_at = notice_facts::due_at_after_mail(database, notice.account_id).await?;
         return Ok(due_at.map(|at| mail::recovery_pending(portal_url, at)));
+    }
+    if matches!(notice.kind, Notice::KeysEnd | Notice::KeysEnded) {
+        let event = notice.last_event().filter(|_| notice.kind == Notice::KeysEnd);
+        return Ok(Some(mail::keys_end(portal_url, event.map(|event| event.at + KEYS_LAST_S))));
     }
     if notice.kind != Notice::ScanEnded {
         let stop = stop_token(app, database, notice).await?;

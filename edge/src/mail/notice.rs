@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::{AccountEvent, Mail, format_time};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "String")]
 pub enum Notice {
     PasswordChanged,
     TwoFactorOn,
@@ -26,6 +26,43 @@ pub enum Notice {
     RecoveryPending,
     RecoveryStopped,
     AccountRecovered,
+    /// Of every key, by a replacement of their secret: in thirty days, or already.
+    KeysEnd,
+    KeysEnded,
+}
+
+/// Each kind with its name in the database.
+const NAMES: [(Notice, &str); 21] = [
+    (Notice::PasswordChanged, "password_changed"),
+    (Notice::TwoFactorOn, "two_factor_on"),
+    (Notice::TwoFactorOff, "two_factor_off"),
+    (Notice::RecoveryCodeUsed, "recovery_code_used"),
+    (Notice::KeyReplaced, "key_replaced"),
+    (Notice::RecoveryCodesReplaced, "recovery_codes_replaced"),
+    (Notice::WrongCodes, "wrong_codes"),
+    (Notice::WebhookChanged, "webhook_changed"),
+    (Notice::ScanEnded, "scan_ended"),
+    (Notice::PlanChanged, "plan_changed"),
+    (Notice::EmailChangeAsked, "email_change_asked"),
+    (Notice::EmailChanged, "email_changed"),
+    (Notice::KeyMade, "key_made"),
+    (Notice::KeyEndedItself, "key_ended_itself"),
+    (Notice::PasskeyAdded, "passkey_added"),
+    (Notice::PasskeyRemoved, "passkey_removed"),
+    (Notice::RecoveryPending, "recovery_pending"),
+    (Notice::RecoveryStopped, "recovery_stopped"),
+    (Notice::AccountRecovered, "account_recovered"),
+    (Notice::KeysEnd, "keys_end"),
+    (Notice::KeysEnded, "keys_ended"),
+];
+
+impl TryFrom<String> for Notice {
+    type Error = &'static str;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        let found = NAMES.iter().find(|(_, each)| *each == name);
+        found.map(|(kind, _)| *kind).ok_or("no kind of notice")
+    }
 }
 
 impl Notice {
@@ -41,28 +78,8 @@ impl Notice {
         )
     }
 
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PasswordChanged => "password_changed",
-            Self::TwoFactorOn => "two_factor_on",
-            Self::TwoFactorOff => "two_factor_off",
-            Self::RecoveryCodeUsed => "recovery_code_used",
-            Self::KeyReplaced => "key_replaced",
-            Self::RecoveryCodesReplaced => "recovery_codes_replaced",
-            Self::WrongCodes => "wrong_codes",
-            Self::WebhookChanged => "webhook_changed",
-            Self::ScanEnded => "scan_ended",
-            Self::PlanChanged => "plan_changed",
-            Self::EmailChangeAsked => "email_change_asked",
-            Self::EmailChanged => "email_changed",
-            Self::KeyMade => "key_made",
-            Self::KeyEndedItself => "key_ended_itself",
-            Self::PasskeyAdded => "passkey_added",
-            Self::PasskeyRemoved => "passkey_removed",
-            Self::RecoveryPending => "recovery_pending",
-            Self::RecoveryStopped => "recovery_stopped",
-            Self::AccountRecovered => "account_recovered",
-        }
+    pub fn as_str(self) -> &'static str {
+        NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
     }
 
     /// The email may be up to a day late and cover several events of one kind; `last` is the latest, if known.
@@ -142,11 +159,6 @@ impl Notice {
                 "A passkey of your rcpt account has been removed. You can't sign in with it any more. \
                  Your password still works.",
             ),
-            // `recovery_pending` builds the email instead.
-            Self::RecoveryPending => (
-                "Your account is being recovered",
-                "Two-factor authentication of your rcpt account will be turned off.",
-            ),
             Self::RecoveryStopped => (
                 "The recovery of your account has ended",
                 "Someone signed in to your rcpt account, or ended its recovery in a session or by asking us. Nothing has \
@@ -158,12 +170,12 @@ impl Notice {
                  its password and recovery codes are void, and every session has ended. Set a new password to sign in, and \
                  then turn two-factor authentication on again.",
             ),
-            // `scans_ended` builds the email instead.
-            Self::ScanEnded => ("A scan has ended", "A scan of your rcpt account has ended."),
-            // `plan_changed` builds the email instead.
-            Self::PlanChanged => {
-                ("Your plan has changed", "The plan of your rcpt account has changed.")
-            }
+            // Functions of their own build these emails instead.
+            Self::RecoveryPending
+            | Self::ScanEnded
+            | Self::PlanChanged
+            | Self::KeysEnd
+            | Self::KeysEnded => ("", ""),
         };
         let mail = Mail::new(subject, portal_url).text(text);
         let mail = match last {

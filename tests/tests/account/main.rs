@@ -19,6 +19,7 @@ mod hashing_turns;
 mod housekeeping;
 mod interleavings;
 mod key_display;
+mod key_emails;
 mod keys;
 mod mail_budgets;
 mod mail_domains;
