@@ -49,28 +49,34 @@ struct Call {
     action: Action,
 }
 
-/// An account is named by its address, its id or its reference (`acct_…`).
+/// An account, named by its address, its id or its reference (`acct_…`).
+#[derive(Debug, Deserialize)]
+pub struct Target {
+    account: String,
+}
+
+/// Accounts are named as a [`Target`].
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
     // Reads.
     List,
     Search { text: String },
-    Show { account: String },
+    Show(Target),
     Tenant { name: String },
     Plans,
     Audit { account: Option<String> },
     // Changes of an account.
     SetPlan { account: String, plan: String, until: Option<DateTime<Utc>> },
     GrantChecks { account: String, number: u32 },
-    DeactivateKey { account: String },
-    ReactivateKey { account: String },
-    Deactivate { account: String },
-    Reactivate { account: String },
-    Recover { account: String },
-    StopRecovery { account: String },
-    Delete { account: String },
-    Undelete { account: String },
+    DeactivateKey(Target),
+    ReactivateKey(Target),
+    Deactivate(Target),
+    Reactivate(Target),
+    Recover(Target),
+    StopRecovery(Target),
+    Delete(Target),
+    Undelete(Target),
     // Other changes.
     SetSize { plan: String, size: plans::Size, number: u32 },
     Allow { email: String },
@@ -82,20 +88,20 @@ impl Action {
         match self {
             Self::List => "list",
             Self::Search { .. } => "search",
-            Self::Show { .. } => "show",
+            Self::Show(_) => "show",
             Self::Tenant { .. } => "tenant",
             Self::Plans => "plans",
             Self::Audit { .. } => "audit",
             Self::SetPlan { .. } => "set-plan",
             Self::GrantChecks { .. } => "grant-checks",
-            Self::DeactivateKey { .. } => "deactivate-key",
-            Self::ReactivateKey { .. } => "reactivate-key",
-            Self::Deactivate { .. } => "deactivate",
-            Self::Reactivate { .. } => "reactivate",
-            Self::Recover { .. } => "recover",
-            Self::StopRecovery { .. } => "stop-recovery",
-            Self::Delete { .. } => "delete",
-            Self::Undelete { .. } => "undelete",
+            Self::DeactivateKey(_) => "deactivate-key",
+            Self::ReactivateKey(_) => "reactivate-key",
+            Self::Deactivate(_) => "deactivate",
+            Self::Reactivate(_) => "reactivate",
+            Self::Recover(_) => "recover",
+            Self::StopRecovery(_) => "stop-recovery",
+            Self::Delete(_) => "delete",
+            Self::Undelete(_) => "undelete",
             Self::SetSize { .. } => "set-size",
             Self::Allow { .. } => "allow",
             Self::Enter { .. } => "enter",
@@ -107,7 +113,7 @@ impl Action {
             self,
             Self::List
                 | Self::Search { .. }
-                | Self::Show { .. }
+                | Self::Show(_)
                 | Self::Tenant { .. }
                 | Self::Plans
                 | Self::Audit { .. }
@@ -116,7 +122,7 @@ impl Action {
 
     /// True of an action that can't be taken back or lets somebody in.
     const fn needs_a_reason(&self) -> bool {
-        matches!(self, Self::Recover { .. } | Self::Delete { .. } | Self::Allow { .. })
+        matches!(self, Self::Recover(_) | Self::Delete(_) | Self::Allow { .. })
     }
 }
 
@@ -178,7 +184,7 @@ pub async fn receive(
         Action::List => records::list(&app).await,
         Action::Search { text } => records::search(&app, &text).await,
         Action::Audit { account } => records::audit(&app, account.as_deref()).await,
-        Action::Show { account } => overview::show(&app, &account).await,
+        Action::Show(of) => overview::show(&app, &of.account).await,
         Action::Tenant { name } => overview::of_tenant(&app, &name).await,
         Action::Plans => plans::list(&app).await,
         Action::SetSize { plan, size, number } => {
@@ -192,13 +198,13 @@ pub async fn receive(
         Action::GrantChecks { account, number } => {
             accounts::grant_checks(&app, &deed, &account, number).await
         }
-        Action::DeactivateKey { account } => change(&account, &accounts::DEACTIVATE_KEY).await,
-        Action::ReactivateKey { account } => change(&account, &accounts::REACTIVATE_KEY).await,
-        Action::Deactivate { account } => change(&account, &accounts::DEACTIVATE).await,
-        Action::Reactivate { account } => change(&account, &accounts::REACTIVATE).await,
-        Action::Recover { account } => change(&account, &accounts::RECOVER).await,
-        Action::StopRecovery { account } => change(&account, &accounts::STOP_RECOVERY).await,
-        Action::Delete { account } => change(&account, &accounts::DELETE).await,
-        Action::Undelete { account } => change(&account, &accounts::UNDELETE).await,
+        Action::DeactivateKey(of) => change(&of.account, &accounts::DEACTIVATE_KEY).await,
+        Action::ReactivateKey(of) => change(&of.account, &accounts::REACTIVATE_KEY).await,
+        Action::Deactivate(of) => change(&of.account, &accounts::DEACTIVATE).await,
+        Action::Reactivate(of) => change(&of.account, &accounts::REACTIVATE).await,
+        Action::Recover(of) => change(&of.account, &accounts::RECOVER).await,
+        Action::StopRecovery(of) => change(&of.account, &accounts::STOP_RECOVERY).await,
+        Action::Delete(of) => change(&of.account, &accounts::DELETE).await,
+        Action::Undelete(of) => change(&of.account, &accounts::UNDELETE).await,
     }
 }
