@@ -44,6 +44,7 @@ CREATE TABLE accounts (
   -- every statement that authorises refuses.
   deleted_at      INTEGER,
   scan_mail       INTEGER NOT NULL DEFAULT 1 CHECK (scan_mail IN (0, 1)),
+  allowance_mail  INTEGER NOT NULL DEFAULT 1 CHECK (allowance_mail IN (0, 1)),
 
   plan            TEXT    NOT NULL DEFAULT 'free' REFERENCES plans (name),
   -- From then on the account is on `free` again, whatever `plan` says; NULL: the plan has no end.
@@ -577,6 +578,7 @@ CREATE TABLE webhook_deliveries (
   status       INTEGER,
   problem      TEXT,
   -- The scan as it was when it ended, from which the body is made; empty in a test. Its owner may have deleted it since.
+  -- Of an allowance: `total` daily checks, of which `answered` are used.
   scan_id      TEXT    NOT NULL DEFAULT '',
   total        INTEGER NOT NULL DEFAULT 0,
   answered     INTEGER NOT NULL DEFAULT 0,

@@ -14,8 +14,8 @@ const FLOORS: [&[&str]; 14] = [
     &["app"],
     &["notices"],
     &["extract"],
-    &["checks", "accounts", "keys", "scans"],
     &["webhooks"],
+    &["checks", "accounts", "keys", "scans"],
     &["operator", "schedule"],
     &["routes"],
 ];

@@ -3,7 +3,6 @@
 
 pub mod closing;
 pub mod consumer;
-pub mod event;
 pub mod events;
 pub mod message;
 pub mod redelivery;

@@ -18,7 +18,6 @@ use crate::{
         redelivery,
     },
     schedule::maintenance,
-    webhooks::delivery,
 };
 
 #[event(fetch)]
@@ -44,7 +43,7 @@ async fn queue(batch: MessageBatch<String>, env: Env, _context: Context) -> work
     let messages = batch.raw_iter().map(async |message| {
         let text = message.body().as_string();
         let done = match &isolate {
-            Ok(isolate) => consume(&isolate.app, text.as_deref(), delivery::scan_ended).await,
+            Ok(isolate) => consume(&isolate.app, text.as_deref()).await,
             Err(_) => Disposition::Retry,
         };
         match done {

@@ -6,7 +6,7 @@ export class WebhookError extends Error {
 }
 
 export interface WebhookEvent {
-  /** `scan.completed`, `scan.expired` or `webhook.test`. New ones may be added. */
+  /** `scan.completed`, `scan.expired`, `allowance.nearly_used`, `allowance.used_up` or `webhook.test`. More may follow. */
   type: string;
   timestamp: string;
   data: Record<string, unknown>;

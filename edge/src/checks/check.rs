@@ -86,7 +86,7 @@ impl Work {
 
     /// Charges a single check that needs no origin: of no address, or with a recent verdict.
     async fn look(&self) -> Result<Option<ListResult>, Error> {
-        let Check { app, caller, once, list, .. } = &self.check;
+        let Check { app, context, caller, once, list, .. } = &self.check;
         if let Some(one) = list.distinct().first() {
             let known = match self.is_test() {
                 true => None,
@@ -96,7 +96,7 @@ impl Work {
             self.answers.set(0, ListAnswer::Before(known));
         }
         let stored = self.answers.to_stored(list);
-        match charge(app, *caller, once.as_ref(), &stored).await {
+        match charge((app, &context.deferred), *caller, once.as_ref(), &stored).await {
             Ok(Charged::Now(left)) => Ok(Some(self.result().leaving(&left))),
             Ok(Charged::Before(stored)) => self.repeat(&stored).map(Some),
             // The first request with this `Idempotency-Key` is still in flight: wait for its response.
@@ -200,10 +200,10 @@ impl Work {
     }
 
     async fn settle(&self, found: Result<(), Error>, lease: Lease) -> Result<ListResult, Error> {
-        let Check { app, once, list, .. } = &self.check;
+        let Check { app, context, once, list, .. } = &self.check;
         let answers = &self.answers;
         let found = found.map(|()| (list.charged_positions(answers), answers.to_stored(list)));
-        settle(app, lease, once.as_ref(), found).await?;
+        settle((app, &context.deferred), lease, once.as_ref(), found).await?;
         if !self.is_test() {
             let fresh = answers.fresh_of(list);
             join_all(fresh.iter().map(|(one, verdict)| self.remember(one, verdict))).await;

@@ -124,7 +124,7 @@ pub async fn check(call: CheckCall) -> Result<DomainAnswer, Error> {
         let report = app.origins.domain_report(&domain, &context.id, tenant, deadline).await;
         // Every report is charged: an origin without a result returns no report.
         let found = report.map(|report| (1, report));
-        let report = settle(&app, lease, once.as_ref(), found).await?;
+        let report = settle((&app, &context.deferred), lease, once.as_ref(), found).await?;
         Ok(DomainAnswer::new(&domain, report, &left_over))
     };
     deferred.outliving(work).await.unwrap_or_else(|| Err(Error::internal("a question was cut off")))

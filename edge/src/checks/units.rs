@@ -1,13 +1,14 @@
 //! The units that checks cost: which callers are admitted, and how units are leased, charged and returned.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rcpt_shared::sandbox::is_domain;
 use serde::{Serialize, de::DeserializeOwned};
 
+use super::allowance;
 use crate::{
     app::App,
-    cf::clock,
+    cf::{clock, deferred::Deferred},
     credentials::{idempotency::Idempotent, proof::Caller, random},
     error::Error,
     ledger::charge::{self, Charged, Lease, StoredAnswer},
@@ -20,7 +21,7 @@ use crate::{
 
 /// Charges the unit of a response that needs no probe, and stores `answer` under the `Idempotency-Key`, if any.
 pub async fn charge(
-    app: &App,
+    (app, deferred): (&Arc<App>, &Deferred),
     caller: Caller,
     once: Option<&Idempotent>,
     answer: &impl Serialize,
@@ -31,6 +32,9 @@ pub async fn charge(
     let database = app.databases.of(caller.account)?;
     let charged = charge::charge(database, caller, &name, kept, now).await?;
     let charged = charged.map_err(|refusal| refuse(app, refusal, caller, now))?;
+    if let Charged::Now(left_over) = &charged {
+        allowance::after(app, deferred, caller.account, left_over, 1);
+    }
     same_request(charged, once)
 }
 
@@ -203,7 +207,7 @@ fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
 /// # Errors
 /// That of `found`, or the ledger's.
 pub async fn settle<T: Serialize>(
-    app: &App,
+    (app, deferred): (&Arc<App>, &Deferred),
     lease: Lease,
     once: Option<&Idempotent>,
     found: Result<(u32, T), Error>,
@@ -218,8 +222,12 @@ pub async fn settle<T: Serialize>(
     };
     let sealed = seal(app, once, &answer)?;
     let kept = once.map(|once| (once, sealed.as_str()));
-    let charged = charge::settle(database, lease, units, clock::now, kept).await?;
-    if charged { Ok(answer) } else { Err(expired()) }
+    let (account, left_over) = (lease.account(), lease.left_over.clone());
+    if !charge::settle(database, lease, units, clock::now, kept).await? {
+        return Err(expired());
+    }
+    allowance::after(app, deferred, account, &left_over, units);
+    Ok(answer)
 }
 
 /// Charges `units` units of the lease in total before results leave; the lease keeps the rest.

@@ -23,7 +23,8 @@ impl RateLimit {
         }
     }
 
-    /// Parses the ledger's text: daily checks and their remainder, welcome checks and their remainder.
+    /// Parses the ledger's text: daily checks and their remainder, welcome checks and their remainder. What a bar ends is a
+    /// key's limit and its remainder, and counts alone.
     pub fn of_checks(ledger: &str, seconds: u64) -> Option<Self> {
         Self::of(["daily", "welcome"], ledger, seconds)
     }
@@ -76,6 +77,9 @@ mod tests {
         assert_eq!(headers_of("100 0 50 20"), Some((policy, "\"welcome\";r=20".to_owned())));
         let alone = r#""daily";q=100;w=86400"#.to_owned();
         assert_eq!(headers_of("100 0 50 0"), Some((alone, daily(0))));
+        let of_key = headers_of("10 5 |100 50 50 20").unwrap();
+        assert_eq!(of_key.0, r#""daily";q=10;w=86400"#);
+        assert_eq!(of_key.1, r#""daily";r=5;t=7"#);
         assert_eq!(headers_of(""), None, "unlimited");
     }
 }

@@ -29,10 +29,12 @@ pub enum Notice {
     /// Of every key, by a replacement of their secret: in thirty days, or already.
     KeysEnd,
     KeysEnded,
+    AllowanceNearlyUsed,
+    AllowanceUsedUp,
 }
 
 /// Each kind with its name in the database.
-const NAMES: [(Notice, &str); 21] = [
+const NAMES: [(Notice, &str); 23] = [
     (Notice::PasswordChanged, "password_changed"),
     (Notice::TwoFactorOn, "two_factor_on"),
     (Notice::TwoFactorOff, "two_factor_off"),
@@ -54,6 +56,8 @@ const NAMES: [(Notice, &str); 21] = [
     (Notice::AccountRecovered, "account_recovered"),
     (Notice::KeysEnd, "keys_end"),
     (Notice::KeysEnded, "keys_ended"),
+    (Notice::AllowanceNearlyUsed, "allowance_nearly_used"),
+    (Notice::AllowanceUsedUp, "allowance_used_up"),
 ];
 
 impl TryFrom<String> for Notice {
@@ -170,6 +174,16 @@ impl Notice {
                  its password and recovery codes are void, and every session has ended. Set a new password to sign in, and \
                  then turn two-factor authentication on again.",
             ),
+            Self::AllowanceNearlyUsed => (
+                "Most of your daily checks are used",
+                "80 % of the daily checks of your rcpt account are used, and no welcome checks are left. When all are used, \
+                 further checks are refused until 00:00 UTC.",
+            ),
+            Self::AllowanceUsedUp => (
+                "Your daily checks are used up",
+                "All daily checks of your rcpt account are used, and no welcome checks are left. Until 00:00 UTC, \
+                 further checks are refused with `used_up`, and the sign-up guard asks no mail server.",
+            ),
             // Functions of their own build these emails instead.
             Self::RecoveryPending
             | Self::ScanEnded
@@ -188,6 +202,11 @@ impl Notice {
         match self {
             // The advice to set a new password is left out: a new password ends no key.
             Self::KeyEndedItself => mail.button("See your keys", format!("{portal_url}/api-key")),
+            Self::AllowanceNearlyUsed | Self::AllowanceUsedUp => mail
+                .text(
+                    "You get this email at most once a week. You can turn it off in the settings.",
+                )
+                .button("See your checks", format!("{portal_url}/overview")),
             _ => mail.unless_you(),
         }
     }

@@ -20,13 +20,13 @@ use super::{
     scans_sql,
 };
 use crate::{
-    account::AccountId,
     app::App,
     cf::{clock, log},
     credentials::{random, tenant},
     error::Error,
     meter::{Expenses, Meter, metered},
     outbound::origin_batch::{BatchCall, BatchItem, UNHURRIED_MS},
+    webhooks::delivery,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,12 +63,8 @@ struct ConsumerLine<'a> {
     expenses: Expenses,
 }
 
-/// Works on a message and writes its log line; `tell` tells the account that a scan has ended.
-pub async fn consume(
-    app: &App,
-    text: Option<&str>,
-    tell: impl AsyncFn(&App, AccountId),
-) -> Disposition {
+/// Works on a message and writes its log line.
+pub async fn consume(app: &App, text: Option<&str>) -> Disposition {
     // Only the Worker writes to this queue, and retrying can't make a message readable.
     let Some(message) = text.and_then(ScanMessage::parse) else {
         log::failure("scan message", &"unreadable");
@@ -77,7 +73,7 @@ pub async fn consume(
     let id = random::identifier().unwrap_or_default();
     let meter = Arc::new(Meter::default());
     let scan = message.position.scan.clone();
-    let done = metered(&meter, work(app, message, &id, tell)).await;
+    let done = metered(&meter, work(app, message, &id)).await;
     let (outcome, summary, done) = match done {
         Ok((outcome, summary)) => (outcome, summary, Disposition::Acknowledge),
         Err(error) => {
@@ -97,12 +93,7 @@ pub async fn consume(
     done
 }
 
-async fn work(
-    app: &App,
-    message: ScanMessage,
-    id: &str,
-    tell: impl AsyncFn(&App, AccountId),
-) -> Result<(&'static str, Summary), Error> {
+async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str, Summary), Error> {
     let now = clock::now();
     let age_s = now.saturating_sub(message.position.since);
     let summary = Summary { age_s, ..Summary::default() };
@@ -175,7 +166,7 @@ async fn work(
     let stored_results = results::from_text(&recorded_round.results);
     let again = follow(app, &message, waiting, &stored_results, now).await?;
     if recorded_round.has_ended != 0 {
-        tell(app, message.position.account).await;
+        delivery::announce(app, message.position.account).await;
     }
     Ok(("asked", Summary { answered, again, not_asked, age_s }))
 }

@@ -8,13 +8,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    event::WebhookEvent,
     scan_call::ScanCall,
-    scans_sql::{self, Cursor},
+    scans_sql::{self, Cursor, StoredScan},
 };
 use crate::{
     app::App,
     error::{Error, PlainError},
+    webhooks::event::{Announced, WebhookEvent},
 };
 
 /// A page of events.
@@ -33,6 +33,20 @@ pub struct ListedEvent {
     pub id: String,
     /// The body of the webhook.
     pub event: WebhookEvent,
+}
+
+impl From<StoredScan> for Announced {
+    fn from(scan: StoredScan) -> Self {
+        Self {
+            scan_id: scan.id,
+            kind: format!("scan.{}", scan.state),
+            created_at: scan.ended_at.unwrap_or_default(),
+            total: scan.total,
+            answered: scan.answered,
+            counts: scan.counts,
+            by_verdict: scan.by_verdict,
+        }
+    }
 }
 
 const LISTED_S: u64 = 24 * 60 * 60;
@@ -73,7 +87,7 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Ev
     let next = next.unwrap_or_else(|| after.to_owned());
     let events = ended.into_iter().map(|scan| ListedEvent {
         id: WebhookEvent::id_of(&scan.id),
-        event: WebhookEvent::of_end(scan.into()),
+        event: WebhookEvent::of(scan.into()),
     });
     Ok(Json(EventPage { events: events.collect(), next }))
 }

@@ -1,9 +1,10 @@
-//! Delivers the webhooks that ended scans have stored: immediately if possible, otherwise every
+//! Delivers the webhooks that ended scans and used allowances have stored: immediately if possible, otherwise every
 //! five minutes.
 
 use futures_util::future::join_all;
 
 use super::{
+    event::WebhookEvent,
     request::{self, DeliveryAttempt, ReceiverAnswer},
     webhooks_sql::{self, DueDelivery},
 };
@@ -14,7 +15,6 @@ use crate::{
     credentials::webhook_secret,
     error::Error,
     notices,
-    scans::event::WebhookEvent,
 };
 
 /// The platform allows six open connections per invocation.
@@ -59,18 +59,18 @@ pub async fn deliver_at_once(app: &App, account: AccountId) -> Result<(), Error>
     Ok(())
 }
 
-/// Maximum number of notices emailed when a scan ends. Older notices of the account are sent first.
+/// Maximum number of notices emailed at once. Older notices of the account are sent first.
 const NOTICES_MAX: u64 = 4;
 
-/// Emails an ended scan's notices and delivers its webhook. The scheduled run retries after a failure, so the scan's message counts as done.
-pub async fn scan_ended(app: &App, account: AccountId) {
+/// Emails an account's notices and delivers its webhook, after an event of both. The scheduled run retries after a failure.
+pub async fn announce(app: &App, account: AccountId) {
     let notices = match app.databases.of(account) {
         Ok(database) => notices::send(app, database, Some(account), NOTICES_MAX).await.map(drop),
         Err(error) => Err(error),
     };
     for outcome in [notices, deliver_at_once(app, account).await] {
         if let Err(error) = outcome {
-            log::failure("end of a scan", &error);
+            log::failure("an event", &error);
         }
     }
 }
@@ -81,7 +81,7 @@ async fn deliver(app: &App, database: &Database, due: &DueDelivery) {
         url: &due.url,
         secrets: [&due.secret, &due.previous_secret],
     };
-    let event = WebhookEvent::of_end(due.event.clone());
+    let event = WebhookEvent::of(due.event.clone());
     let answer = attempt(app, &endpoint, &due.id, &event).await;
     let now = clock::now();
     let reported =

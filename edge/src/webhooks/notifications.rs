@@ -1,4 +1,4 @@
-//! Notifications about ended scans: by email, and by a webhook in the form of Standard Webhooks (docs/scans.md).
+//! Notifications about ended scans and used allowances: by email, and by a webhook in the form of Standard Webhooks (docs/scans.md).
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::{
     delivery::{Endpoint, attempt},
+    event::WebhookEvent,
     url::{self, UrlRefusal},
     webhooks_sql::{self, StoredWebhook, WebhookChange},
 };
@@ -23,14 +24,16 @@ use crate::{
         rules::{Gate, Key, Rule},
         throttle::Attempt,
     },
-    scans::event::WebhookEvent,
 };
 
-/// How the end of a scan is announced.
+/// How the end of a scan and the use of the daily checks are announced.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Notifications {
     /// True if an email is sent. Ends within ten minutes share one; there are at most 30 a day.
     pub scan_email: bool,
+    /// True if an email is sent when 80 % and when all daily checks are used: at most once a week each, and not while
+    /// welcome checks are left.
+    pub allowance_email: bool,
     /// URL that events are sent to; null without a webhook.
     pub webhook_url: Option<String>,
     /// Signs events (Standard Webhooks); null without a webhook.
@@ -52,7 +55,7 @@ impl Notifications {
 pub struct Delivery {
     /// The header `webhook-id`.
     pub id: String,
-    /// `scan.completed`, `scan.expired` or `webhook.test`.
+    /// `scan.completed`, `scan.expired`, `allowance.nearly_used`, `allowance.used_up` or `webhook.test`.
     #[schema(value_type = String, example = "scan.completed")]
     pub event: String,
     /// `pending`, `delivered` or `failed`.
@@ -105,6 +108,7 @@ fn to_response(
     };
     Json(Notifications {
         scan_email: settings.scan_mail != 0,
+        allowance_email: settings.allowance_mail != 0,
         webhook_secret: settings.secret.as_ref().map(secret),
         webhook_url: settings.url,
         previous_secret_until: settings.previous_until.map(date_time),
@@ -114,7 +118,7 @@ fn to_response(
 
 /// Show notifications
 ///
-/// Notification settings for the end of a scan, the webhook's secret and its last deliveries.
+/// Notification settings, the webhook's secret and its last deliveries.
 #[utoipa::path(
     get, path = "/v1/notifications", tag = "Scans", operation_id = "showNotifications",
     responses(
@@ -137,6 +141,8 @@ pub async fn show(
 pub struct NotificationSettings {
     /// True to send an email when a scan ends.
     scan_email: Option<bool>,
+    /// True to send an email when most and when all daily checks are used.
+    allowance_email: Option<bool>,
     /// An `https` URL on port 443 with a public host name, at most 500 characters. An empty text removes the webhook
     /// with its deliveries.
     #[schema(example = "https://hooks.example.com/rcpt")]
@@ -145,8 +151,8 @@ pub struct NotificationSettings {
 
 /// Set notifications
 ///
-/// A webhook gets a `POST` with the scan's counts and no address when a scan has ended, signed as Standard Webhooks
-/// describe it. Without a 2xx answer within five seconds it's sent again after 5 minutes, then after twice as long each time, for a day.
+/// A webhook gets a `POST` without an address when a scan has ended, and when 80 % and all daily checks are used. It's
+/// signed as Standard Webhooks describe it. Without a 2xx answer within five seconds it's sent again after 5 minutes, then after twice as long each time, for a day.
 #[utoipa::path(
     put, path = "/v1/notifications", tag = "Scans", operation_id = "updateNotifications",
     request_body = NotificationSettings,
@@ -165,7 +171,11 @@ pub async fn update(
     JsonBody(body): JsonBody<NotificationSettings>,
 ) -> Result<Json<Notifications>, Error> {
     let secret = random::identifier()?;
-    let mut changes = Vec::from_iter(body.scan_email.map(WebhookChange::Mail));
+    let (scan, allowance) = (body.scan_email, body.allowance_email);
+    let mut changes = Vec::new();
+    if scan.is_some() || allowance.is_some() {
+        changes.push(WebhookChange::Mail { scan, allowance });
+    }
     match body.webhook_url.as_deref() {
         None => {}
         Some("") => changes.push(WebhookChange::Remove),

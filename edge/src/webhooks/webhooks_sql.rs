@@ -1,10 +1,10 @@
-//! Webhooks that announce the end of a scan, and their deliveries. Each account has one in progress, and a failing
+//! Webhooks that announce the end of a scan and the use of an allowance, and their deliveries. Each account has one in progress, and a failing
 //! endpoint is paused: no endpoint delays other accounts' deliveries.
 
 use constcat::concat;
 use serde::Deserialize;
 
-use super::request::ReceiverAnswer;
+use super::{event::Announced, request::ReceiverAnswer};
 use crate::{
     account::AccountId,
     cf::database::{Database, Param, Statement},
@@ -14,7 +14,6 @@ use crate::{
         IN_SESSION,
         notices::{deed, told},
     },
-    scans::event::AnnouncedScan,
 };
 
 #[derive(Debug, Deserialize)]
@@ -26,7 +25,7 @@ pub struct DueDelivery {
     pub previous_secret: String,
     pub id: String,
     #[serde(flatten)]
-    pub event: AnnouncedScan,
+    pub event: Announced,
 }
 
 #[derive(Debug, Deserialize)]
@@ -45,6 +44,7 @@ pub struct StoredDelivery {
 pub struct StoredWebhook {
     pub account_id: AccountId,
     pub scan_mail: u8,
+    pub allowance_mail: u8,
     pub url: Option<String>,
     pub secret: Option<String>,
     pub previous_secret: Option<String>,
@@ -53,7 +53,7 @@ pub struct StoredWebhook {
 }
 
 const SELECT_SETTINGS: &str = concat!(
-    "SELECT id AS account_id, scan_mail, url, secret,
+    "SELECT id AS account_id, scan_mail, allowance_mail, url, secret,
        CASE WHEN previous_until > unixepoch() THEN previous_secret END AS previous_secret,
        CASE WHEN previous_until > unixepoch() THEN previous_until END AS previous_until
      FROM accounts LEFT JOIN webhooks w ON w.account_id = accounts.id WHERE accounts.",
@@ -67,7 +67,12 @@ const SELECT_DELIVERIES: &str = concat!(
     ") ORDER BY d.created_at DESC, d.id DESC LIMIT 20"
 );
 
-const UPDATE_SCAN_MAIL: &str = concat!("UPDATE accounts SET scan_mail = ?3 WHERE ", IN_SESSION);
+/// `?3` whether ends of scans are mailed, `?4` whether used allowances are; 2 leaves a setting as it is.
+const UPDATE_MAIL: &str = concat!(
+    "UPDATE accounts SET scan_mail = CASE ?3 WHEN 2 THEN scan_mail ELSE ?3 END,
+       allowance_mail = CASE ?4 WHEN 2 THEN allowance_mail ELSE ?4 END WHERE ",
+    IN_SESSION
+);
 
 /// `?3` URL, `?4` name of a new webhook's secret. After a change of the URL, a failing endpoint's
 /// pause is shortened to at most five minutes. The pause isn't dropped, so that changing the URL repeatedly causes no
@@ -106,7 +111,11 @@ const UPDATE_SECRET: &str = concat!(
 
 #[derive(Debug)]
 pub enum WebhookChange<'a> {
-    Mail(bool),
+    /// Whether the end of a scan and a used allowance are mailed; `None` leaves it as it is.
+    Mail {
+        scan: Option<bool>,
+        allowance: Option<bool>,
+    },
     /// `secret` is the name of the secret if the webhook is new.
     Url {
         url: &'a str,
@@ -136,7 +145,10 @@ pub async fn change(
     let mut statements: Vec<Statement<'_>> = Vec::new();
     for change in changes {
         let statement = match *change {
-            WebhookChange::Mail(is_on) => (UPDATE_SCAN_MAIL, with(own, &[u32::from(is_on).into()])),
+            WebhookChange::Mail { scan, allowance } => {
+                let mail = [scan, allowance].map(|is_on| is_on.map_or(2, u32::from).into());
+                (UPDATE_MAIL, with(own, &mail))
+            }
             WebhookChange::Url { url, secret } => {
                 statements.extend(told(INSERT_CHANGED, &with(own, &[url.into()])));
                 (UPSERT_WEBHOOK, with(own, &[url.into(), secret.into()]))

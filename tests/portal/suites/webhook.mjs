@@ -59,15 +59,23 @@ export function suite(world) {
     assert.equal(await reader.field("URL").inputValue(), "");
   });
 
-  world.test("the email at the end of a scan is turned off and on", async (reader) => {
+  world.test("the emails about scans and about daily checks are turned off and on apart", async (reader) => {
     await reader.enter(await world.account(), "/settings/notifications");
-    const tick = reader.field("Email me when a scan has ended");
-    assert.equal(await tick.isChecked(), true);
-    const saved = reader.page.waitForResponse((reply) => reply.request().method() === "PUT");
-    await tick.click();
-    await saved;
-    await reader.page.reload();
-    await tick.waitFor();
-    assert.equal(await tick.isChecked(), false);
+    const scan = reader.field("Email me when a scan has ended");
+    const checks = reader.field("Email me when my daily checks run out");
+    const click = async (tick) => {
+      const saved = reader.page.waitForResponse((reply) => reply.request().method() === "PUT");
+      await tick.click();
+      await saved;
+      await reader.page.reload();
+      await tick.waitFor();
+      return [await scan.isChecked(), await checks.isChecked()];
+    };
+    await scan.waitFor();
+    assert.deepEqual([await scan.isChecked(), await checks.isChecked()], [true, true]);
+    assert.deepEqual(await click(checks), [true, false]);
+    assert.deepEqual(await click(scan), [false, false]);
+    assert.deepEqual(await click(checks), [false, true]);
+    await reader.accessible("the settings of emails");
   });
 }

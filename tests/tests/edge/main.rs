@@ -1,5 +1,6 @@
 //! The edge end to end: who may check, the result of a check, and the behaviour when a component fails.
 
+mod allowance_notices;
 mod api_description;
 mod bodies;
 mod cache;

@@ -93,7 +93,7 @@ async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_a
     let ann = stack.edge.account().await;
     stack.edge.set(&ann.email, "plan = 'pro'").await;
     let before = settings(&ann).await;
-    let nothing = json!({ "scan_email": true, "webhook_url": null, "webhook_secret": null,
+    let nothing = json!({ "scan_email": true, "allowance_email": true, "webhook_url": null, "webhook_secret": null,
         "previous_secret_until": null, "deliveries": [] });
     assert_eq!(before, nothing);
     let url = format!("https://{HOST}/rcpt?a=b");
@@ -169,7 +169,7 @@ async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_a
         ann.put("/notifications", &json!({ "scan_email": false, "webhook_url": "" })).await.body;
     assert_eq!(
         off,
-        json!({ "scan_email": false, "webhook_url": null, "webhook_secret": null,
+        json!({ "scan_email": false, "allowance_email": true, "webhook_url": null, "webhook_secret": null,
         "previous_secret_until": null, "deliveries": [] })
     );
     let event_count = server.events(HOST).len();

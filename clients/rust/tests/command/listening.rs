@@ -99,7 +99,8 @@ fn an_event_is_triggered_without_the_service_under_the_same_secret() {
     let recorded = include_str!("../../../../edge/data/examples.json");
     let recorded: Value = serde_json::from_str(recorded).unwrap();
     let mut secrets = Vec::new();
-    for kind in ["scan.completed", "scan.expired", "webhook.test"] {
+    let kinds = ["scan.completed", "scan.expired", "webhook.test"];
+    for kind in kinds.into_iter().chain(["allowance.nearly_used", "allowance.used_up"]) {
         let ran = run(command(&home).args(["trigger", kind, "--forward-to", &receiver.url]), b"");
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         let event = verified_event(receiver.requests().last().unwrap(), secret_of(&ran.stderr));

@@ -81,8 +81,8 @@ function Others() {
       </p>
       <h2>Emails we send</h2>
       <p>
-        Links you ask for, notices about your account, and a note when a scan has ended. You can turn the last
-        one off in the settings. No newsletters, and no tracking pixels.
+        Links you ask for, notices about your account, and a note when a scan has ended or your daily checks
+        run out. You can turn these notes off in the settings. No newsletters, and no tracking pixels.
       </p>
       <h2>Leaving</h2>
       <p>

@@ -90,8 +90,8 @@ pub(super) const WITH_ROOM: &str = concat!(
        FROM of_account) "
 );
 
-/// Units that account `a` has left, or its presented key if that has less, in the format of `RateLimit::of_checks`;
-/// empty if nothing is limited. One text, because passing each column to wasm costs time.
+/// Units that account `a` has left, in the format of `RateLimit::of_checks`; empty if nothing is limited. If its
+/// presented key has less, this comes first, and a bar. One text, because passing each column to wasm costs time.
 pub(super) const REMAINING: &str = concat!(
     "(SELECT CASE WHEN k.daily_limit IS NOT NULL AND ",
     KEY_LEFT,
@@ -101,7 +101,7 @@ pub(super) const REMAINING: &str = concat!(
     WELCOME_LEFT,
     " END THEN k.daily_limit || ' ' || ",
     KEY_LEFT,
-    " WHEN p.unlimited THEN '' ELSE p.daily_checks || ' ' || ",
+    " || ' |' ELSE '' END || CASE WHEN p.unlimited THEN '' ELSE p.daily_checks || ' ' || ",
     DAILY_LEFT,
     " || ' ' || p.welcome_checks || ' ' || ",
     WELCOME_LEFT,

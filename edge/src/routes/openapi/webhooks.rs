@@ -5,9 +5,11 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-const EVENTS: [(&str, &str); 3] = [
+const EVENTS: [(&str, &str); 5] = [
     ("scan.completed", "A scan has completed"),
     ("scan.expired", "A scan has ended because its time was over"),
+    ("allowance.nearly_used", "80 % of the daily checks are used"),
+    ("allowance.used_up", "All daily checks are used"),
     ("webhook.test", "Sent on request, with empty `data`"),
 ];
 
@@ -46,10 +48,12 @@ pub fn schema() -> Value {
             "timestamp": { "type": "string", "format": "date-time", "description": "When it happened." },
             "data": {
                 "type": "object",
-                "description": "Of a scan its `id`, `state`, `total`, `answered`, `counts` and `by_verdict`; empty in a test.",
+                "description": "Of a scan its `id`, `state`, `total`, `answered`, `counts` and `by_verdict`. Of an allowance `daily_allowance` and `used_today`. Empty in a test.",
                 "properties": {
                     "id": { "type": "string" },
                     "state": { "type": "string", "x-extensible-enum": ["completed", "expired"] },
+                    "daily_allowance": { "type": "integer" },
+                    "used_today": { "type": "integer" },
                     "total": { "type": "integer" },
                     "answered": { "type": "integer" },
                     "by_verdict": {

@@ -5,6 +5,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use rcpt_tests::{
     Account, Authenticator,
     people::{PasskeyDevice, send},
+    service::clock::today,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -368,6 +369,32 @@ pub async fn webhooks(recorder: &mut Recorder, account: &Account) {
     let reply = recorder.play("rotateWebhookSecret", "The next secret", request, None, 200).await;
     let shown = "whsec_dGhlIG5leHQgc2VjcmV0LCBhbmQgbm8gc2VjcmV0ICE=";
     recorder.fixed.replace(reply.text("webhook_secret"), shown);
+    used_allowances(recorder, account).await;
+}
+
+/// Records the events about an allowance that is nearly or all used, and leaves the allowance as it was.
+async fn used_allowances(recorder: &mut Recorder, account: &Account) {
+    let columns = "day, daily_charged, welcome_left";
+    let (day, before) = (today().await, recorder.stack.edge.row(&account.email, columns).await);
+    let quota = account.quota().await.body;
+    let allowance = quota["email_checks"]["daily_allowance"].as_i64().unwrap();
+    for (used, nth) in [(allowance * 4 / 5, 4), (allowance, 5)] {
+        let change = format!("day = {day}, daily_charged = {}, welcome_left = 0", used - 1);
+        recorder.stack.edge.set(&account.email, &change).await;
+        // A check of an earlier play may still hold a unit, and the key is remembered as used up.
+        recorder.stack.edge.sql("DELETE FROM leases", &[]).await;
+        let reply = account.check_in_session("accepts@sandbox.test").await;
+        assert_eq!(reply.status, 200, "{} {change}", reply.body);
+        let event = recorder.webhooks.wait_for(HOST, nth).await.remove(nth - 1);
+        recorder.fixed.replace(&event.id, MESSAGE);
+        let body = event.body();
+        let kind = body["type"].as_str().unwrap().to_owned();
+        let example = json!({ "title": "Sent to the webhook", "request": body, "status": 204 });
+        recorder.recorded.insert(kind, vec![example]);
+    }
+    let [day, charged, left] = ["day", "daily_charged", "welcome_left"].map(|name| &before[name]);
+    let change = format!("day = {day}, daily_charged = {charged}, welcome_left = {left}");
+    recorder.stack.edge.set(&account.email, &change).await;
 }
 
 /// Records the operations of the account: sessions, key, password, second factor and deletion.

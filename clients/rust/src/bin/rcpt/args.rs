@@ -289,6 +289,12 @@ pub enum EventKind {
     /// A scan ended without any verdict
     #[value(name = "scan.expired")]
     ScanExpired,
+    /// 80 % of the daily checks are used
+    #[value(name = "allowance.nearly_used")]
+    AllowanceNearlyUsed,
+    /// All daily checks are used
+    #[value(name = "allowance.used_up")]
+    AllowanceUsedUp,
     /// A test event, as the portal sends it
     #[value(name = "webhook.test")]
     WebhookTest,
@@ -299,6 +305,8 @@ impl EventKind {
         match self {
             Self::ScanCompleted => "scan.completed",
             Self::ScanExpired => "scan.expired",
+            Self::AllowanceNearlyUsed => "allowance.nearly_used",
+            Self::AllowanceUsedUp => "allowance.used_up",
             Self::WebhookTest => "webhook.test",
         }
     }

@@ -111,9 +111,12 @@ fn made_up(kind: EventKind, time: &str) -> (String, Value) {
             },
         })
     };
+    let checks = |used: u64| json!({ "daily_allowance": 5_000, "used_today": used });
     let data = match kind {
         EventKind::ScanCompleted => scan("completed", [1, 1, 0]),
         EventKind::ScanExpired => scan("expired", [0, 0, 2]),
+        EventKind::AllowanceNearlyUsed => checks(4_000),
+        EventKind::AllowanceUsedUp => checks(5_000),
         EventKind::WebhookTest => json!({}),
     };
     let event = json!({ "type": kind.name(), "timestamp": time, "data": data });

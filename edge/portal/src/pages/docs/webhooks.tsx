@@ -14,7 +14,7 @@ export function Webhooks() {
   return (
     <Page
       title="Webhooks"
-      lead="When a scan ends, we tell your server: with its counts, and without any address."
+      lead="When a scan ends or your daily checks run out, we tell your server: without any address."
     >
       <Event />
       <Verification />
@@ -37,6 +37,12 @@ function Event() {
           <p>
             <code>type</code> is <code>scan.completed</code>, or <code>scan.expired</code> where nothing was
             found out in time. A test is <code>webhook.test</code>, with empty <code>data</code>.
+          </p>
+          <p>
+            <code>allowance.nearly_used</code> comes when 80 % of the daily checks are used, and{" "}
+            <code>allowance.used_up</code> when all are: at most once a week each, and not while welcome
+            checks are left. Their <code>data</code> is <code>daily_allowance</code> and{" "}
+            <code>used_today</code>.
           </p>
           <dl class={endpoint.fields}>
             {HEADERS.map(([name, means]) => (

@@ -109,13 +109,13 @@ export const STORED_DATA: readonly StoredData[] = [
   {
     row: "webhooks",
     what: "Your webhook",
-    how: "Its URL, and whether the last deliveries worked.",
+    how: "Its URL, what the last deliveries said, and whether they worked: counts of a scan, or how many daily checks were used.",
     until: "you remove it. Deliveries: a week",
   },
   {
     row: "notices to owners",
     what: "Notices on their way to you",
-    how: "The kind of notice, with the time, kind of browser and country of what happened.",
+    how: "The kind of notice, such as that your daily checks run out, with the time, kind of browser and country of what happened.",
     until: "they’ve been emailed",
   },
   {

@@ -1,4 +1,5 @@
-// Notifications about the end of a scan: an email, and a request to the owner's own server.
+// Notifications about the end of a scan and the use of the daily checks: emails, and a request to the owner's own
+// server.
 import { type Schemas, call } from "../../api/client";
 import { Card } from "../../ui/card";
 import { Tick } from "../../ui/field";
@@ -13,9 +14,26 @@ export function Notifications() {
   const settings = useResource(() => call("get", "/v1/notifications", "session"));
   return (
     <>
-      <Card id="notifications" title="When a scan ends" split>
-        <Loaded resource={settings} skeleton={["line"]} what="your notifications">
-          {(now) => <Email wanted={now.scan_email} onChanged={settings.set} />}
+      <Card id="notifications" title="Emails" split>
+        <Loaded resource={settings} skeleton={["line", "line"]} what="your notifications">
+          {(now) => (
+            <>
+              <Email
+                name="scan_email"
+                label="Email me when a scan has ended"
+                more="With the counts of each verdict, without the list’s name. Ends within ten minutes share an email."
+                settings={now}
+                onChanged={settings.set}
+              />
+              <Email
+                name="allowance_email"
+                label="Email me when my daily checks run out"
+                more="When 80 % and when all are used and no welcome checks are left, at most once a week each."
+                settings={now}
+                onChanged={settings.set}
+              />
+            </>
+          )}
         </Loaded>
       </Card>
       <Card id="webhook" title="Webhook" split>
@@ -27,21 +45,22 @@ export function Notifications() {
   );
 }
 
-function Email({ wanted, onChanged }: { wanted: boolean; onChanged: (settings: Settings) => void }) {
+interface EmailProps {
+  name: "scan_email" | "allowance_email";
+  label: string;
+  more: string;
+  settings: Settings;
+  onChanged: (settings: Settings) => void;
+}
+
+function Email({ name, label, more, settings, onChanged }: EmailProps) {
   const submission = useSubmission(async () => {
-    onChanged(await call("put", "/v1/notifications", "session", { scan_email: !wanted }));
+    onChanged(await call("put", "/v1/notifications", "session", { [name]: !settings[name] }));
   });
   return (
     <>
-      <Tick
-        name="scan_email"
-        label="Email me when a scan has ended"
-        checked={wanted}
-        onChecked={() => void submission.run()}
-      />
-      <p class="quiet">
-        With the counts of each verdict, without the list’s name. Ends within ten minutes share an email.
-      </p>
+      <Tick name={name} label={label} checked={settings[name]} onChecked={() => void submission.run()} />
+      <p class="quiet">{more}</p>
       {submission.problem !== undefined && <ProblemNotice problem={submission.problem} />}
     </>
   );

@@ -33,8 +33,8 @@ export function Webhook({ settings, onChanged, onTested }: WebhookProps) {
   return (
     <>
       <p class="quiet">
-        When a scan ends, we send its counts to your server as a Standard Webhook. It contains no addresses.
-        The <a href="/webhooks">webhooks page</a> shows the event and how to verify it.
+        When a scan ends or your daily checks run out, we tell your server with a Standard Webhook. It
+        contains no addresses. The <a href="/webhooks">webhooks page</a> shows the event and how to verify it.
       </p>
       <Form
         submission={submission}

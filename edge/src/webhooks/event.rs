@@ -4,7 +4,6 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::scans_sql::StoredScan;
 use crate::{
     ledger::tally::{StatusCounts, VerdictCounts, from_column},
     limits::quota::date_time,
@@ -13,13 +12,13 @@ use crate::{
 /// The body of a webhook. It contains no address.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WebhookEvent {
-    /// `scan.completed`, `scan.expired` or `webhook.test`.
+    /// `scan.completed`, `scan.expired`, `allowance.nearly_used`, `allowance.used_up` or `webhook.test`.
     #[serde(rename = "type")]
     #[schema(example = "scan.completed")]
     pub kind: String,
     /// Time of the event.
     pub timestamp: DateTime<Utc>,
-    /// The scan; empty if the type is `webhook.test`.
+    /// The scan, or the daily checks; empty if the type is `webhook.test`.
     #[schema(value_type = EndedScanData)]
     pub data: EventData,
 }
@@ -28,6 +27,7 @@ pub struct WebhookEvent {
 #[serde(untagged)]
 pub enum EventData {
     StoredScan(EndedScanData),
+    DailyChecks(DailyChecksData),
     Nothing {},
 }
 
@@ -46,11 +46,20 @@ pub struct EndedScanData {
     pub by_verdict: VerdictCounts,
 }
 
-/// The end of a scan, as it was when the scan ended: the owner may have deleted the scan since.
+/// The daily checks, when most or all of them are used.
+#[derive(Debug, Clone, Serialize)]
+pub struct DailyChecksData {
+    pub daily_allowance: u32,
+    pub used_today: u32,
+}
+
+/// The end of a scan, as it was when the scan ended: the owner may have deleted the scan since. Or the use of an
+/// allowance of `total` checks, of which `answered` are used.
 #[derive(Debug, Clone, Deserialize)]
-pub struct AnnouncedScan {
+pub struct Announced {
+    /// Empty for an allowance.
     pub scan_id: String,
-    /// `scan.completed` or `scan.expired`.
+    /// The event's type.
     pub kind: String,
     pub created_at: u64,
     pub total: u32,
@@ -61,22 +70,13 @@ pub struct AnnouncedScan {
     pub by_verdict: VerdictCounts,
 }
 
-impl From<StoredScan> for AnnouncedScan {
-    fn from(scan: StoredScan) -> Self {
-        Self {
-            scan_id: scan.id,
-            kind: format!("scan.{}", scan.state),
-            created_at: scan.ended_at.unwrap_or_default(),
-            total: scan.total,
-            answered: scan.answered,
-            counts: scan.counts,
-            by_verdict: scan.by_verdict,
-        }
-    }
-}
-
 impl WebhookEvent {
-    pub fn of_end(event: AnnouncedScan) -> Self {
+    pub fn of(event: Announced) -> Self {
+        let timestamp = date_time(event.created_at);
+        if event.scan_id.is_empty() {
+            let data = DailyChecksData { daily_allowance: event.total, used_today: event.answered };
+            return Self { kind: event.kind, timestamp, data: EventData::DailyChecks(data) };
+        }
         let data = EndedScanData {
             id: event.scan_id,
             state: event.kind.trim_start_matches("scan.").to_owned(),
@@ -85,7 +85,6 @@ impl WebhookEvent {
             counts: event.counts,
             by_verdict: event.by_verdict,
         };
-        let timestamp = date_time(event.created_at);
         Self { kind: event.kind, timestamp, data: EventData::StoredScan(data) }
     }
 
@@ -104,8 +103,7 @@ impl WebhookEvent {
 mod tests {
     use serde_json::json;
 
-    use super::AnnouncedScan;
-    use super::WebhookEvent;
+    use super::{Announced, WebhookEvent};
 
     #[test]
     fn the_body_of_a_webhook_has_the_documented_members_in_this_order() {
@@ -115,11 +113,18 @@ mod tests {
             "scan_id": "scan_1", "kind": "scan.completed", "created_at": 1_795_341_600, "total": 1,
             "answered": 1, "counts": counts, "by_verdict": by_verdict,
         });
-        let event: AnnouncedScan = serde_json::from_value(row).unwrap();
+        let event: Announced = serde_json::from_value(row).unwrap();
         let body = format!(
             r#"{{"type":"scan.completed","timestamp":"2026-11-22T10:00:00Z","data":{{"id":"scan_1","state":"completed","total":1,"answered":1,"counts":{counts},"by_verdict":{by_verdict}}}}}"#
         );
-        assert_eq!(serde_json::to_string(&WebhookEvent::of_end(event)).unwrap(), body);
+        assert_eq!(serde_json::to_string(&WebhookEvent::of(event)).unwrap(), body);
+        let row = json!({
+            "scan_id": "", "kind": "allowance.used_up", "created_at": 1_795_341_600, "total": 100,
+            "answered": 100, "counts": "{}", "by_verdict": "{}",
+        });
+        let event: Announced = serde_json::from_value(row).unwrap();
+        let body = r#"{"type":"allowance.used_up","timestamp":"2026-11-22T10:00:00Z","data":{"daily_allowance":100,"used_today":100}}"#;
+        assert_eq!(serde_json::to_string(&WebhookEvent::of(event)).unwrap(), body);
         let test = WebhookEvent::of_test(1_795_341_600);
         let body = r#"{"type":"webhook.test","timestamp":"2026-11-22T10:00:00Z","data":{}}"#;
         assert_eq!(serde_json::to_string(&test).unwrap(), body);
