@@ -4,7 +4,6 @@
 //! `call` reads what was asked, `units` admits the caller and charges, `check` finds the answers for the addresses of a
 //! `list`, and `result` shows them.
 
-mod allowance;
 mod allowance_sql;
 mod call;
 mod check;

@@ -1,13 +1,13 @@
 //! Credentials and proofs of callers: pure rules without storage.
 
 pub mod account_reference;
-pub mod address_hash;
 pub mod admin_keys;
 pub mod api_key;
 mod base62;
 pub mod common_passwords;
 pub mod guard_hook;
 pub mod idempotency;
+pub mod keyed_names;
 pub mod link_token;
 pub mod mailed_token;
 pub mod password;
@@ -17,6 +17,5 @@ pub mod recovery_code;
 pub mod sealed;
 pub mod session;
 pub mod signed_message;
-pub mod tenant;
 pub mod totp;
 pub mod webhook_secret;

@@ -8,5 +8,4 @@ pub mod json_body;
 pub mod member;
 pub mod password_proof;
 pub mod request;
-pub mod rights;
 pub mod second_factor;

@@ -6,5 +6,4 @@ pub mod origin_batch;
 mod origin_domain;
 mod origin_health;
 pub mod origins;
-mod rendezvous;
 pub mod turnstile;

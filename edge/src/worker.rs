@@ -1,6 +1,5 @@
 //! Receives the runtime's events and returns responses; builds the isolate's state.
 
-mod answer;
 mod http;
 mod isolate;
 

@@ -18,7 +18,7 @@ use crate::{
     app::App,
     cf::{clock, log},
     credentials::{
-        address_hash::MailboxHash,
+        keyed_names::MailboxHash,
         mailed_token::{CONFIRMATION_TTL_S, MailedToken, PresentedToken},
         password::Password,
         random,

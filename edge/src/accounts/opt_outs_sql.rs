@@ -2,8 +2,7 @@
 //! ends.
 
 use crate::{
-    cf::database::Database, credentials::address_hash::MailboxHash, error::Error,
-    limits::rules::Key,
+    cf::database::Database, credentials::keyed_names::MailboxHash, error::Error, limits::rules::Key,
 };
 
 const OPT_OUT_S: u64 = 30 * 24 * 60 * 60;

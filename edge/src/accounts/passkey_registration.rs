@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     app::App,
-    cf::{clock, signature},
+    cf::{clock, glue},
     credentials::random,
     error::{Error, PlainError},
     extract::{
@@ -235,7 +235,7 @@ pub async fn add(
         return Err(stale());
     }
     // Checks only that this is a key: nothing has been signed with it yet.
-    signature::verifies(made.public_key.as_jwk(), &[0; 64], &[]).await.ok_or_else(unreadable)?;
+    glue::verifies(made.public_key.as_jwk(), &[0; 64], &[]).await.ok_or_else(unreadable)?;
     let id = PasskeyId::of(&made.credential_id);
     let new = NewPasskey {
         id: &id,

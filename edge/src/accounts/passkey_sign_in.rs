@@ -21,7 +21,7 @@ use super::{
 use crate::{
     account::{AccountId, AccountState},
     app::App,
-    cf::{clock, log, signature},
+    cf::{clock, glue, log},
     credentials::random,
     error::{Error, PlainError},
     extract::{
@@ -176,7 +176,7 @@ pub async fn sign_in(
     };
     let is_signed = match key.signature(&signature) {
         Some(signature) => {
-            signature::verifies(key.as_jwk(), &signature, &assertion.signed).await == Some(true)
+            glue::verifies(key.as_jwk(), &signature, &assertion.signed).await == Some(true)
         }
         None => false,
     };

@@ -22,8 +22,8 @@ use crate::{
     app::App,
     cf::{clock, database::Database},
     credentials::{
-        address_hash::MailboxHash,
         api_key::KeyId,
+        keyed_names::MailboxHash,
         mailed_token::{PresentedToken, TokenHash},
         password::{self, Password},
         random,

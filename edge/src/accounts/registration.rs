@@ -18,8 +18,8 @@ use crate::{
     app::App,
     cf::{clock, log},
     credentials::{
-        address_hash::MailboxHash,
         common_passwords::CommonPasswords,
+        keyed_names::MailboxHash,
         link_token::{self, LinkUse},
         mailed_token::{CONFIRMATION_TTL_S, MailedToken, PresentedToken},
         password::{self, Password},

@@ -17,7 +17,7 @@ use crate::{
         log,
     },
     credentials::{
-        address_hash::MailboxHash,
+        keyed_names::MailboxHash,
         mailed_token::{MailedToken, TokenHash},
     },
     error::Error,

@@ -15,7 +15,7 @@ use crate::{
     app::App,
     cf::{clock, deferred::Deferred, log},
     credentials::{
-        address_hash::MailboxHash,
+        keyed_names::MailboxHash,
         link_token::{self, LinkUse},
         mailed_token::{MailedToken, RESET_TTL_S},
         random,

@@ -16,8 +16,8 @@ use crate::{
     app::App,
     cf::{clock, log},
     credentials::{
-        address_hash::MailboxHash,
         api_key::ApiKey,
+        keyed_names::MailboxHash,
         password::{self, Password, PasswordCheck},
         random,
         session::{self, Session, SessionId},

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     app::App,
     cf::{clock, log, verdict_cache::CachedVerdict},
-    credentials::{idempotency::Idempotent, proof::Caller, tenant},
+    credentials::{idempotency::Idempotent, keyed_names, proof::Caller},
     error::Error,
     extract::request::RequestContext,
     ledger::charge::{Charged, Lease, StoredAnswer},
@@ -229,7 +229,8 @@ impl Work {
             }
         }
         let (positions, addresses): (Vec<_>, Vec<_>) = answers.missing_of(list).into_iter().unzip();
-        let tenant = tenant::name(&app.config.address_secrets, self.check.caller.account);
+        let tenant =
+            keyed_names::of_account(&app.config.address_secrets, self.check.caller.account);
         let tenant = Tenant { name: &tenant, paying: is_paying };
         match addresses.as_slice() {
             [] => {}
@@ -321,7 +322,7 @@ impl Work {
             let (app, address, id) = asked?;
             let until = clock::now_ms().saturating_add(deadline_ms);
             clock::sleep(Duration::from_millis(deadline_ms / 2)).await;
-            let tenant = tenant::name(&app.config.address_secrets, account);
+            let tenant = keyed_names::of_account(&app.config.address_secrets, account);
             let tenant = Tenant { name: &tenant, paying: false };
             app.origins.domain_report(address.domain(), &id, tenant, until).await.ok()
         }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     cf::clock,
-    credentials::tenant,
+    credentials::keyed_names,
     error::{Error, LimitError, PlainError, ValidationError, rate_limit::RateLimit},
     ledger::charge::Charged,
 };
@@ -118,7 +118,7 @@ pub async fn check(call: CheckCall) -> Result<DomainAnswer, Error> {
     let deferred = context.deferred.clone();
     let work = async move {
         let left_over = lease.left_over.clone();
-        let tenant = tenant::name(&app.config.address_secrets, caller.account);
+        let tenant = keyed_names::of_account(&app.config.address_secrets, caller.account);
         let tenant = Tenant { name: &tenant, paying: lease.is_paying };
         let deadline = clock::now_ms().saturating_add(app.config.upstream_budget_ms);
         let report = app.origins.domain_report(&domain, &context.id, tenant, deadline).await;

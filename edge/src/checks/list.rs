@@ -12,7 +12,7 @@ use super::{
     result::{ListResult, RETRY_AFTER_S, ValidationResult},
 };
 use crate::{
-    cf::verdict_cache::CachedVerdict, credentials::address_hash, outbound::origin_batch::BatchItem,
+    cf::verdict_cache::CachedVerdict, credentials::keyed_names, outbound::origin_batch::BatchItem,
 };
 
 /// 1 to 100 texts in their original order, and their distinct addresses.
@@ -72,7 +72,7 @@ impl List {
             Err(malformed) => ListItem::NoAddress(malformed),
             Ok(address) => {
                 let position = *positions.entry(address.normal().to_owned()).or_insert_with(|| {
-                    let key = address_hash::of_checked(secrets, &address);
+                    let key = keyed_names::of_checked(secrets, &address);
                     distinct.push(DistinctAddress { address: address.clone(), key });
                     distinct.len() - 1
                 });

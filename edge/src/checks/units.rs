@@ -1,14 +1,16 @@
-//! The units that checks cost: which callers are admitted, and how units are leased, charged and returned.
+//! The units that checks cost: which callers are admitted, how units are leased, charged and returned, and when the
+//! account's owner learns that few are left.
 
 use std::{sync::Arc, time::Duration};
 
 use rcpt_shared::sandbox::is_domain;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::allowance;
+use super::allowance_sql;
 use crate::{
+    account::AccountId,
     app::App,
-    cf::{clock, deferred::Deferred},
+    cf::{clock, deferred::Deferred, log},
     credentials::{idempotency::Idempotent, proof::Caller, random},
     error::Error,
     ledger::charge::{self, Charged, Lease, StoredAnswer},
@@ -17,6 +19,7 @@ use crate::{
         refusals::{Refusal, UnitLimit},
         shield::Shield,
     },
+    webhooks::delivery,
 };
 
 /// Charges the unit of a response that needs no probe, and stores `answer` under the `Idempotency-Key`, if any.
@@ -33,7 +36,7 @@ pub async fn charge(
     let charged = charge::charge(database, caller, &name, kept, now).await?;
     let charged = charged.map_err(|refusal| refuse(app, refusal, caller, now))?;
     if let Charged::Now(left_over) = &charged {
-        allowance::after(app, deferred, caller.account, left_over, 1);
+        warn(app, deferred, caller.account, left_over, 1);
     }
     same_request(charged, once)
 }
@@ -226,7 +229,7 @@ pub async fn settle<T: Serialize>(
     if !charge::settle(database, lease, units, clock::now, kept).await? {
         return Err(expired());
     }
-    allowance::after(app, deferred, account, &left_over, units);
+    warn(app, deferred, account, &left_over, units);
     Ok(answer)
 }
 
@@ -244,4 +247,70 @@ pub async fn settle_part(
 
 fn expired() -> Error {
     Error::upstream("the lease expired before the verdict came")
+}
+
+/// Follows a charge of `units` units. `left_over` is the ledger's text about what is left: only if the charge may have
+/// reached a mark, the database is asked, after the response.
+fn warn(app: &Arc<App>, deferred: &Deferred, account: AccountId, left_over: &str, units: u32) {
+    if !reaches_a_mark(left_over, units) {
+        return;
+    }
+    let app = Arc::clone(app);
+    deferred.after_response(async move {
+        if let Err(error) = tell(&app, account).await {
+            log::failure("the notice of an allowance", &error);
+        }
+    });
+}
+
+async fn tell(app: &App, account: AccountId) -> Result<(), Error> {
+    let (database, id) = (app.databases.of(account)?, random::identifier()?);
+    if allowance_sql::mark(database, account, &id, clock::now()).await? {
+        delivery::announce(app, account).await;
+    }
+    Ok(())
+}
+
+/// Whether at most 20 % are left and more than 15 % were before, or nothing is left. The 5 % between are for units that
+/// others hold and may give back: the charge that reaches 80 % then isn't the one that left 20 %.
+fn reaches_a_mark(left_over: &str, units: u32) -> bool {
+    let of_account = left_over.rsplit('|').next().unwrap_or_default();
+    let numbers: Vec<u64> = of_account.split(' ').map_while(|number| number.parse().ok()).collect();
+    let [daily, left, _, 0] = numbers[..] else { return false };
+    left == 0 || left * 5 <= daily && (left + u64::from(units)) * 20 > daily * 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reaches_a_mark;
+
+    #[test]
+    fn the_marks_are_80_percent_and_all_of_the_account_s_daily_checks() {
+        for (left_over, units, reaches) in [
+            ("100 21 50 0", 1, false),
+            ("100 20 50 0", 1, true),
+            ("100 15 50 0", 1, true),
+            ("100 14 50 0", 1, false),
+            ("100 1 50 0", 1, false),
+            ("100 0 50 0", 1, true),
+            // While welcome checks are left, nothing is refused.
+            ("100 20 50 1", 1, false),
+            ("100 0 50 1", 1, false),
+            // A list may pass both marks at once.
+            ("100 5 50 0", 30, true),
+            ("100 0 50 0", 30, true),
+            // Small allowances.
+            ("1 0 0 0", 1, true),
+            ("3 1 0 0", 1, false),
+            ("5 1 0 0", 1, true),
+            ("0 0 50 0", 1, true),
+            // A key's limit is before the bar.
+            ("10 0 |100 60 50 0", 1, false),
+            ("10 5 |100 20 50 0", 1, true),
+            ("10 0 |", 1, false),
+            ("", 1, false),
+        ] {
+            assert_eq!(reaches_a_mark(left_over, units), reaches, "{left_over:?} after {units}");
+        }
+    }
 }

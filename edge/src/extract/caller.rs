@@ -1,23 +1,23 @@
-//! The caller. A forged key or token is rejected here without storage; whether a genuine one was revoked, the handler's
+//! The caller, and what a key may call. A forged key or token is rejected here without storage; whether a genuine one was revoked, the handler's
 //! SQL checks.
 
 use std::sync::Arc;
 
 use axum::{
     extract::{FromRequestParts, MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, StatusCode, header, request::Parts},
+    http::{HeaderMap, HeaderName, Method, StatusCode, header, request::Parts},
     middleware::Next,
     response::Response,
 };
 use rcpt_shared::bearer_token;
 
-use super::{request::RequestContext, rights};
+use super::request::RequestContext;
 use crate::{
     app::App,
     cf::{clock, log},
     config::Config,
     credentials::{
-        api_key::ApiKey,
+        api_key::{ApiKey, Right},
         proof::Caller,
         session::{self, PresentedSession, Session},
     },
@@ -168,7 +168,7 @@ impl FromRequestParts<Arc<App>> for Caller {
         match identify(&app.config, &parts.headers, clock::now())? {
             Identity::Key(key) => {
                 let path = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
-                rights::demand(key, &parts.method, path, clock::now())?;
+                demand(key, &parts.method, path, clock::now())?;
                 Ok(key.into())
             }
             Identity::Session(presented) => {
@@ -191,6 +191,49 @@ impl FromRequestParts<Arc<App>> for Session {
         shield(app, session.into()).await?;
         leave_session(parts, presented);
         Ok(session)
+    }
+}
+
+/// Method and path of each operation that keys may call, with its rights: a key needs one of them.
+const RIGHTS: &[(Method, &str, &[Right])] = &[
+    (Method::POST, "/v1/validate_email", &[Right::Checks, Right::Sandbox]),
+    (Method::POST, "/v1/validate_emails", &[Right::Checks, Right::Sandbox]),
+    (Method::POST, "/v1/domains", &[Right::Checks, Right::Sandbox]),
+    (Method::POST, "/v1/scans", &[Right::Scans]),
+    (Method::GET, "/v1/scans", &[Right::Scans, Right::ReadScans]),
+    (Method::GET, "/v1/scans/{id}", &[Right::Scans, Right::ReadScans]),
+    (Method::DELETE, "/v1/scans/{id}", &[Right::Scans]),
+    (Method::POST, "/v1/scans/{id}/cancel", &[Right::Scans]),
+    (Method::PUT, "/v1/scans/{id}/parts/{n}", &[Right::Scans]),
+    (Method::POST, "/v1/scans/{id}/parts/{n}/match", &[Right::Scans]),
+    (Method::GET, "/v1/scans/{id}/results", &[Right::Scans, Right::ReadScans]),
+    (Method::GET, "/v1/events", &[Right::Scans, Right::ReadScans, Right::Webhooks]),
+    (Method::GET, "/v1/me/quota", &[Right::Quota]),
+    (Method::POST, "/v1/guard/decide", &[Right::Guard, Right::Sandbox]),
+];
+
+#[cfg(test)]
+pub fn operations() -> impl Iterator<Item = (&'static Method, &'static str)> {
+    RIGHTS.iter().map(|(method, path, _)| (method, *path))
+}
+
+/// Rejects a key that has expired at `now` (Unix seconds) or may not call this operation.
+fn demand(key: ApiKey, method: &Method, path: &str, now: u64) -> Result<(), Error> {
+    if key.is_expired(now) {
+        return Err(Error::key_expired());
+    }
+    let method = if method == Method::HEAD { &Method::GET } else { method };
+    let mut rows = RIGHTS.iter().filter(|(own, template, _)| own == method && *template == path);
+    match rows.next() {
+        Some((.., rights)) if rights.iter().any(|right| key.rights.has(*right)) => Ok(()),
+        _ if key.rights.is_test() => Err(Error::test_key()),
+        Some((.., rights)) => {
+            // The test keys' right isn't what a key lacks.
+            let rights = rights.iter().filter(|right| **right != Right::Sandbox);
+            let names: Vec<_> = rights.map(|right| right.as_str()).collect();
+            Err(Error::missing_right(names.join(" or ")))
+        }
+        None => Err(Error::session_only()),
     }
 }
 

@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use crate::{
     app::App,
     cf::clock,
-    credentials::{address_hash, password::Turn},
+    credentials::{keyed_names, password::Turn},
     error::Error,
     limits::{
         rules::{Gate, Key, MailPurpose, Rule, network_of, site_of},
@@ -42,7 +42,7 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let address = address(&parts.headers);
-        let hash = |network: &str| address_hash::of_network(&app.config.address_secrets, network);
+        let hash = |network: &str| keyed_names::of_network(&app.config.address_secrets, network);
         // Without the header, clients can't be distinguished, and share one key.
         let network = hash(&address.map(network_of).unwrap_or_default());
         meter::note(|party| party.network = Some(network.clone()));

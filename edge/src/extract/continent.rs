@@ -7,7 +7,7 @@ use axum::{extract::FromRequestParts, http::request::Parts};
 use crate::{
     account::AccountId,
     app::App,
-    credentials::{address_hash::MailboxHash, random},
+    credentials::{keyed_names::MailboxHash, random},
     error::Error,
     ledger::databases::choose,
 };

@@ -4,8 +4,7 @@
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    account::AccountId, cf::database::Database, credentials::address_hash::MailboxHash,
-    error::Error,
+    account::AccountId, cf::database::Database, credentials::keyed_names::MailboxHash, error::Error,
 };
 
 /// All databases by number: 0 is the binding `DB`, 1 is `DB_1`.
@@ -69,7 +68,7 @@ pub fn choose(numbers: &[u8], hash: &MailboxHash) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::choose;
-    use crate::credentials::address_hash::MailboxHash;
+    use crate::credentials::keyed_names::MailboxHash;
 
     #[test]
     fn addresses_are_spread_evenly_and_a_new_number_takes_its_share_only() {

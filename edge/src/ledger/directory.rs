@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     account::{AccountAddress, AccountId},
     cf::database::{Database, Param},
-    credentials::address_hash::MailboxHash,
+    credentials::keyed_names::MailboxHash,
     error::Error,
     limits::rules::Key,
 };

@@ -1,7 +1,7 @@
 //! The rate limit bindings: approximate and per data centre, so they only shield hashing and
 //! storage; the throttles count exactly.
 
-use crate::cf::limiter::Limiter;
+use crate::cf::glue::Limiter;
 
 /// The shields for each kind of caller; their limits are in wrangler.toml.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::{
     account::{AccountAddress, AccountId},
     app::App,
     cf::database::Database,
-    credentials::{account_reference, tenant},
+    credentials::{account_reference, keyed_names},
     error::Error,
     ledger::{directory, plans::IN_FORCE},
     meter,
@@ -67,7 +67,7 @@ impl Overview {
     /// Adds the names that only the Worker can compute.
     pub fn named(mut self, app: &App, account: AccountId) -> Self {
         self.reference = account_reference::of(&app.config.api_key_secrets, account);
-        self.tenant = tenant::name(&app.config.address_secrets, account);
+        self.tenant = keyed_names::of_account(&app.config.address_secrets, account);
         self
     }
 }
@@ -109,7 +109,7 @@ pub async fn show(app: &App, text: &str) -> Result<Response, Error> {
 
 /// The account whose checks an origin logs under this tenant.
 pub async fn of_tenant(app: &App, name: &str) -> Result<Response, Error> {
-    let account = tenant::account(&app.config.address_secrets, name.trim());
+    let account = keyed_names::account_of(&app.config.address_secrets, name.trim());
     let account = account.ok_or_else(Error::no_such_account)?;
     show(app, &account.to_string()).await
 }

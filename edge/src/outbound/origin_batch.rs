@@ -6,10 +6,7 @@ use futures_util::future::join_all;
 use rcpt_shared::{AWAITED_HEADER, Address, BatchRequest, Tenant, Ticket, Verdict, WITHIN_HEADER};
 use serde::Deserialize;
 
-use super::{
-    origins::{self, LOOK_MS, Origins},
-    rendezvous,
-};
+use super::origins::{self, LOOK_MS, Origins};
 use crate::{
     cf::{
         clock::{self, timed},
@@ -78,7 +75,7 @@ impl Origins {
         let orders: Vec<Vec<&str>> = addresses
             .iter()
             .map(|address| {
-                let mut order = rendezvous::in_order(self.urls(), address.domain());
+                let mut order = origins::in_order(self.urls(), address.domain());
                 order.sort_by_key(|origin| self.health().is_skipped(origin, now));
                 order
             })

@@ -2,10 +2,7 @@
 
 use rcpt_shared::{DomainReport, DomainRequest, Tenant, Ticket};
 
-use super::{
-    origins::{self, Origins},
-    rendezvous,
-};
+use super::origins::{self, Origins};
 use crate::{
     cf::clock::{self, timed},
     error::Error,
@@ -31,7 +28,7 @@ impl Origins {
         let ticket =
             Ticket::issue_for(self.tickets(), request_id, body.as_bytes(), now, Some(tenant))
                 .map_err(|error| Error::internal(format!("ticket: {error}")))?;
-        let mut order = rendezvous::in_order(self.urls(), domain);
+        let mut order = origins::in_order(self.urls(), domain);
         order.sort_by_key(|origin| self.health().is_skipped(origin, clock::now_ms()));
         let mut failures = Vec::new();
         for (index, origin) in order.iter().enumerate() {

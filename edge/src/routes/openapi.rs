@@ -21,7 +21,7 @@ use utoipa::{
 use super::descriptions;
 use crate::{
     error::{LimitError, PlainError},
-    extract::{json_body::limit_of, rights},
+    extract::{caller, json_body::limit_of},
 };
 
 const HEALTH: &str = "Health";
@@ -294,7 +294,7 @@ fn every_operation_describes_what_its_credentials_and_its_body_can_be_refused_fo
             }
         }
     }
-    let rights = rights::operations();
+    let rights = caller::operations();
     let mut of_rights: Vec<_> = rights.map(|(method, path)| format!("{method} {path}")).collect();
     of_keys.sort();
     of_rights.sort();

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     app::App,
     cf::{clock, log},
-    credentials::{random, tenant},
+    credentials::{keyed_names, random},
     error::Error,
     meter::{Expenses, Meter, metered},
     outbound::origin_batch::{BatchCall, BatchItem, UNHURRIED_MS},
@@ -180,7 +180,7 @@ async fn probe(
 ) -> Result<Vec<BatchItem>, Error> {
     let addresses: Vec<_> = due_addresses.iter().map(|waiting| waiting.address.clone()).collect();
     let urgent = message.misses >= MISSES_BEFORE_SKIPPING;
-    let tenant = tenant::name(&app.config.address_secrets, message.position.account);
+    let tenant = keyed_names::of_account(&app.config.address_secrets, message.position.account);
     let tenant = Tenant { name: &tenant, paying: stored_round.paying != 0 };
     // The one-word verdict comes with the details, and is stored even for a scan without details.
     let deadline = clock::now_ms().saturating_add(UNHURRIED_MS);

@@ -1,4 +1,4 @@
-//! Converts the runtime's requests and responses to axum's. The `worker` crate's conversion turns
+//! Converts the runtime's requests and responses to axum's, and gives each response its headers. The `worker` crate's conversion turns
 //! every body into a stream, which costs several turns of the event loop for a hundred bytes. The crate also rejects
 //! a request with any header that isn't ASCII.
 //!
@@ -10,9 +10,10 @@ use std::sync::LazyLock;
 
 use axum::{
     body::{Body, to_bytes},
-    http::{HeaderName, HeaderValue, Method, Request, Response, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, header},
 };
 use serde::{Deserialize, Serialize};
+use tower_http::cors::{AllowOrigin, CorsLayer};
 use worker::{
     js_sys::{Reflect, Uint8Array, futures::JsFuture},
     send::IntoSendFuture as _,
@@ -23,6 +24,7 @@ use worker::{
 use crate::{
     cf::glue,
     credentials::signed_message,
+    error::rate_limit,
     extract::{
         caller::API_KEY_HEADER, client_network, continent::Continent, device, json_body::limit_of,
         request::IDEMPOTENCY_KEY,
@@ -114,4 +116,66 @@ pub async fn response(from: Response<Body>) -> worker::Result<web_sys::Response>
     let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.is_empty());
     Ok(glue::answer(text, &init)?)
+}
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Headers that every API response has: no framing, no content sniffing.
+const FIXED: [(HeaderName, &str); 5] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (header::STRICT_TRANSPORT_SECURITY, "max-age=31536000; includeSubDomains"),
+];
+
+pub fn complete(headers: &mut HeaderMap, request_id: &str) {
+    for (name, value) in FIXED {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    // Responses aren't cached unless their handler allows it.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    if let Ok(value) = HeaderValue::from_str(request_id) {
+        headers.insert(REQUEST_ID, value);
+    }
+}
+
+const EXPOSED: [HeaderName; 6] = [
+    REQUEST_ID,
+    header::RETRY_AFTER,
+    header::LINK,
+    header::LOCATION,
+    rate_limit::LIMIT,
+    rate_limit::POLICY,
+];
+
+/// Lets browsers call from the portal's origin only. No cookies are involved.
+pub fn cors(portal_url: &str) -> CorsLayer {
+    let origin = HeaderValue::from_str(&origin_of(portal_url)).ok();
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origin))
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            API_KEY_HEADER,
+            IDEMPOTENCY_KEY,
+        ])
+        .expose_headers(EXPOSED)
+}
+
+fn origin_of(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
+    format!("{scheme}://{}", rest.split('/').next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::origin_of;
+
+    #[test]
+    fn the_origin_of_a_portal_is_its_scheme_host_and_port() {
+        assert_eq!(origin_of("https://portal.example/app"), "https://portal.example");
+        assert_eq!(origin_of("http://localhost:8787"), "http://localhost:8787");
+    }
 }

@@ -14,11 +14,11 @@ use serde::Serialize;
 use tower_service::Service as _;
 use worker::{Context, Env, js_sys::Object, wasm_bindgen::JsCast as _};
 
-use super::answer::{self, LogLine};
+use super::http;
 use crate::{
     app::{App, policies::Policies, recent::Recent, refusal_counts::RefusalCounts},
     cf::{
-        assets::Assets, clock, database::Database, deferred::Deferred, limiter::Limiter, log,
+        assets::Assets, clock, database::Database, deferred::Deferred, glue::Limiter, log,
         mailer::Mailer, queue::ScanQueue, verdict_cache::VerdictCache,
     },
     config::{self, Config},
@@ -28,7 +28,7 @@ use crate::{
     isolate::Map,
     ledger::databases::Databases,
     limits::{hashing::HashingTurns, pace::Pace, refusals::Refusals, shield::Shield},
-    meter::{Meter, metered},
+    meter::{Expenses, Meter, Party, metered},
     outbound::{in_flight::InFlight, origins::Origins},
     routes,
 };
@@ -79,7 +79,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     }
     let mut databases = databases.into_iter();
     let first = databases.next().ok_or_else(|| vec!["DB: not bound".to_owned()])?;
-    let cors = answer::cors(&config.portal_url);
+    let cors = http::cors(&config.portal_url);
     let app = Arc::new(App {
         assets: Assets::new(env).map_err(missing)?,
         databases: Databases::new(first, databases.collect()),
@@ -123,6 +123,26 @@ fn both<A, B>(a: Result<A, Vec<String>>, b: Result<B, Vec<String>>) -> Result<(A
     }
 }
 
+/// A request's log line: the operation, the outcome, and the account or network ([`Party`]). It
+/// contains no address, key or body.
+#[derive(Debug, Serialize)]
+struct LogLine<'a> {
+    request_id: &'a str,
+    method: &'a str,
+    /// The route's path, or a placeholder for unknown paths, which clients can choose freely.
+    route: &'a str,
+    status: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+    #[serde(flatten)]
+    party: Party,
+    #[serde(flatten)]
+    expenses: Expenses,
+    wasm_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'a str>,
+}
+
 const UNKNOWN: &str = "(unknown)";
 
 async fn name_route(path: Option<MatchedPath>, mut response: Response) -> Response {
@@ -154,7 +174,7 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
     if method != Method::HEAD {
         error::write_body(&mut response, portal_url);
     }
-    answer::complete(response.headers_mut(), &request_id);
+    http::complete(response.headers_mut(), &request_id);
     let route = response.extensions().get::<MatchedPath>().map_or(UNKNOWN, MatchedPath::as_str);
     log::line(&LogLine {
         request_id: &request_id,

@@ -1,12 +1,16 @@
-//! Keyed hashes of addresses and networks. A plain hash of an address can be reversed by trying
-//! addresses; a keyed hash can't, unless the secret is known.
+//! Keyed names of addresses, networks and accounts, which reveal nothing. A plain hash of an address can be reversed by
+//! trying addresses; a keyed one can't, unless the secret is known.
 
+use aes_gcm::aes::{
+    Aes256, Block,
+    cipher::{BlockCipherDecrypt as _, BlockCipherEncrypt as _, KeyInit as _},
+};
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::{Address, KeyRing};
 use sha2::Sha256;
 
 use super::mailed_token::TokenHash;
-use crate::account::AccountAddress;
+use crate::account::{AccountAddress, AccountId};
 
 /// Keyed hash of an account's mailbox, the same for all spellings of its address: limits and marks use it, because a
 /// limit per spelling could be multiplied by anyone. `id.` and 64 hexadecimal digits.
@@ -58,10 +62,36 @@ fn keyed(mut mac: Hmac<Sha256>, purpose: &str, text: &str) -> String {
     hex::encode(mac.finalize().into_bytes())
 }
 
+/// Name under which origins count an account's checks; the Worker alone can say whose it is. The account's id and eight
+/// zeros, encrypted as one block of AES under the signing secret: 32 hexadecimal digits. The
+/// name changes once when a new secret becomes the first of the ring; the origins then count from zero.
+pub fn of_account(secrets: &KeyRing, account: AccountId) -> String {
+    let mut block = Block::from((u128::from(account.as_u64()) << 64).to_be_bytes());
+    cipher(secrets.signing_mac()).encrypt_block(&mut block);
+    hex::encode(block)
+}
+
+pub fn account_of(secrets: &KeyRing, name: &str) -> Option<AccountId> {
+    let name = <[u8; 16]>::try_from(hex::decode(name).ok()?).ok()?;
+    secrets.macs().find_map(|mac| {
+        let mut block = Block::from(name);
+        cipher(mac).decrypt_block(&mut block);
+        let text = u128::from_be_bytes(block.into());
+        // Under another secret, the zeros come out once in 2^64 names.
+        let id = u64::try_from(text >> 64).ok()?;
+        (text << 64 == 0).then(|| AccountId::from_u64(id))
+    })
+}
+
+fn cipher(mut mac: Hmac<Sha256>) -> Aes256 {
+    mac.update(b"rcpt tenant");
+    Aes256::new(&mac.finalize().into_bytes())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{MailboxHash, of_checked};
-    use crate::account::AccountAddress;
+    use super::{MailboxHash, account_of, of_account, of_checked};
+    use crate::account::{AccountAddress, AccountId};
     use rcpt_shared::{Address, KeyRing};
 
     fn secret(letter: &str) -> KeyRing {
@@ -99,5 +129,32 @@ mod tests {
         assert_eq!(swapped.live(), [swapped.as_str(), before.as_str()]);
         assert_eq!(hash(&new).as_str(), swapped.as_str());
         assert!(swapped.as_str().starts_with(KeyRing::parse(&new).unwrap().signing().0));
+    }
+
+    fn ring(text: &str) -> KeyRing {
+        KeyRing::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_name_leads_to_its_account_while_its_secret_is_live() {
+        let (old, new) = ("w".repeat(43), "0".repeat(43));
+        let id = AccountId::from_u64(0x0200_0000_0000_00ab);
+        let tenant = of_account(&ring(&old), id);
+        assert_eq!(tenant.len(), 32);
+        assert!(!tenant.contains("ab00000000"), "{tenant}");
+        assert_ne!(tenant, of_account(&ring(&old), AccountId::from_u64(0x0200_0000_0000_00ac)));
+        assert_eq!(account_of(&ring(&old), &tenant), Some(id));
+        assert_eq!(account_of(&ring(&format!("{new},{old}")), &tenant), Some(id));
+        assert_eq!(account_of(&ring(&new), &tenant), None);
+        assert_ne!(of_account(&ring(&format!("{new},{old}")), id), tenant);
+    }
+
+    #[test]
+    fn no_other_text_leads_to_an_account() {
+        let ring = ring(&"w".repeat(43));
+        let fine = of_account(&ring, AccountId::from_u64(7));
+        for junk in ["", "me", fine.split_at(31).0, &format!("{fine}00"), &"0".repeat(32)] {
+            assert_eq!(account_of(&ring, junk), None, "{junk}");
+        }
     }
 }
