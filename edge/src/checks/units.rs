@@ -12,7 +12,7 @@ use crate::{
     app::App,
     cf::{clock, deferred::Deferred, log},
     credentials::{idempotency::Idempotent, proof::Caller, random},
-    error::Error,
+    error::{Error, rate_limit::numbers},
     ledger::charge::{self, Charged, Lease, StoredAnswer},
     limits::{
         quota::{Day, seconds_to_reset},
@@ -275,9 +275,12 @@ async fn tell(app: &App, account: AccountId) -> Result<(), Error> {
 /// others hold and may give back: the charge that reaches 80 % then isn't the one that left 20 %.
 fn reaches_a_mark(left_over: &str, units: u32) -> bool {
     let of_account = left_over.rsplit('|').next().unwrap_or_default();
-    let numbers: Vec<u64> = of_account.split(' ').map_while(|number| number.parse().ok()).collect();
-    let [daily, left, _, 0] = numbers[..] else { return false };
-    left == 0 || left * 5 <= daily && (left + u64::from(units)) * 20 > daily * 3
+    let mut numbers = numbers(of_account);
+    let (Some(daily), Some(left), Some(0)) = (numbers.next(), numbers.next(), numbers.nth(1))
+    else {
+        return false;
+    };
+    left == 0 || left * 5 <= daily && (left + i64::from(units)) * 20 > daily * 3
 }
 
 #[cfg(test)]

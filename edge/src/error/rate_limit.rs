@@ -36,7 +36,7 @@ impl RateLimit {
 
     /// `None` if nothing is limited. Once the first allowance is used up, the second is reported, if any of it is left.
     fn of([first, second]: [&str; 2], ledger: &str, seconds: u64) -> Option<Self> {
-        let mut numbers = ledger.split(' ').map_while(|number| number.parse::<i64>().ok());
+        let mut numbers = numbers(ledger);
         let (allowance, remaining) = (numbers.next()?, numbers.next()?);
         let mut headers = Self::daily(first, allowance, remaining, seconds);
         if let (Some(further), Some(further_left @ 1..)) = (numbers.next(), numbers.next()) {
@@ -61,6 +61,11 @@ impl RateLimit {
             }
         }
     }
+}
+
+/// The numbers at the beginning of the ledger's text.
+pub fn numbers(ledger: &str) -> impl Iterator<Item = i64> {
+    ledger.split(' ').map_while(|number| number.parse().ok())
 }
 
 #[cfg(test)]

@@ -167,7 +167,6 @@ fn document() -> Value {
     document["components"]["schemas"]["WebhookEvent"] = webhooks::schema();
     // Nothing refers to this schema: the webhook's schema also allows the empty data of a test.
     document["components"]["schemas"].as_object_mut().unwrap().remove("EndedScanData");
-    document["webhooks"] = webhooks::described();
     completion::complete(&mut document);
     examples::add(&mut document);
     document

@@ -1,5 +1,4 @@
-//! The part of the description that a program needs: without the portal's operations, and without `webhooks`, on which
-//! generators break.
+//! The part of the description that a program needs: without the portal's operations.
 
 use serde_json::Value;
 
@@ -14,7 +13,6 @@ const SPECIFIED: [&str; 6] =
 pub fn part_of(whole: &Value) -> Value {
     let mut part = whole.clone();
     let members = part.as_object_mut().unwrap();
-    members.remove("webhooks");
     for methods in members["paths"].as_object_mut().unwrap().values_mut() {
         methods.as_object_mut().unwrap().retain(|_, operation| is_for_programs(operation));
     }
@@ -60,7 +58,8 @@ mod tests {
     fn a_program_finds_what_it_calls_and_nothing_of_the_portal() {
         let whole = document();
         let part = part_of(&whole);
-        assert_eq!((part.get("webhooks"), whole["webhooks"].is_object()), (None, true));
+        // Generators break on this section.
+        assert_eq!((part.get("webhooks"), whole.get("webhooks")), (None, None));
         let paths = part["paths"].as_object().unwrap().values();
         let operations: Vec<&Value> =
             paths.flat_map(|methods| methods.as_object().unwrap().values()).collect();

@@ -10,9 +10,15 @@ fn load_calls() -> Map<String, Value> {
     serde_json::from_str(FILE).unwrap()
 }
 
-/// Adds each recorded call to its operation or webhook.
+/// Adds each recorded call to its operation, and each event to their schema.
 pub fn add(document: &mut Value) {
     for (name, calls) in load_calls() {
+        if name.contains('.') {
+            let event = &mut document["components"]["schemas"]["WebhookEvent"];
+            let examples = event.as_object_mut().unwrap().entry("examples").or_insert(json!([]));
+            examples.as_array_mut().unwrap().push(calls[0]["request"].clone());
+            continue;
+        }
         let operation = operation(document, &name).unwrap_or_else(|| panic!("{name}"));
         for call in calls.as_array().unwrap() {
             add_call(operation, call);
@@ -21,10 +27,6 @@ pub fn add(document: &mut Value) {
 }
 
 fn operation<'a>(document: &'a mut Value, name: &str) -> Option<&'a mut Value> {
-    let document = document.as_object_mut()?;
-    if document["webhooks"].get(name).is_some() {
-        return document["webhooks"][name].get_mut("post");
-    }
     let paths = document["paths"].as_object_mut()?.values_mut();
     let mut operations = paths.flat_map(|path| path.as_object_mut().unwrap().values_mut());
     operations.find(|operation| operation["operationId"] == name)
@@ -84,10 +86,14 @@ mod tests {
             }
         }
         assert!(operations > 30, "{operations}");
-        for event in document["webhooks"].as_object().unwrap().values() {
-            let body = &event["post"]["requestBody"]["content"]["application/json"];
-            assert!(body["examples"].is_object(), "{body}");
-        }
+        let event = &document["components"]["schemas"]["WebhookEvent"];
+        let recorded = event["examples"].as_array().unwrap().iter().map(|event| &event["type"]);
+        let mut recorded: Vec<_> = recorded.collect();
+        let mut kinds: Vec<_> =
+            event["properties"]["type"]["x-extensible-enum"].as_array().unwrap().iter().collect();
+        recorded.sort_by_key(|kind| kind.to_string());
+        kinds.sort_by_key(|kind| kind.to_string());
+        assert_eq!(recorded, kinds);
     }
 
     #[test]
