@@ -13,7 +13,6 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, header},
 };
 use serde::{Deserialize, Serialize};
-use tower_http::cors::{AllowOrigin, CorsLayer};
 use worker::{
     js_sys::{Reflect, Uint8Array, futures::JsFuture},
     send::IntoSendFuture as _,
@@ -24,7 +23,6 @@ use worker::{
 use crate::{
     cf::glue,
     credentials::signed_message,
-    error::rate_limit,
     extract::{
         caller::API_KEY_HEADER, client_network, continent::Continent, device, json_body::limit_of,
         request::IDEMPOTENCY_KEY,
@@ -70,13 +68,10 @@ fn continent(from: &web_sys::Request) -> Option<Continent> {
 }
 
 /// The request headers that the edge reads; the router sees no other headers.
-const READ: [HeaderName; 13] = [
+const READ: [HeaderName; 11] = [
     API_KEY_HEADER,
     header::AUTHORIZATION,
-    // Headers that the CORS layer reads.
     header::ORIGIN,
-    header::ACCESS_CONTROL_REQUEST_METHOD,
-    header::ACCESS_CONTROL_REQUEST_HEADERS,
     client_network::HEADER,
     device::COUNTRY_HEADER,
     header::USER_AGENT,
@@ -140,28 +135,29 @@ pub fn complete(headers: &mut HeaderMap, request_id: &str) {
     }
 }
 
-const EXPOSED: [HeaderName; 6] = [
-    REQUEST_ID,
-    header::RETRY_AFTER,
-    header::LINK,
-    header::LOCATION,
-    rate_limit::LIMIT,
-    rate_limit::POLICY,
-];
+const METHODS: &str = "GET,POST,PUT,DELETE";
+const ALLOWED: &str = "authorization,content-type,x-api-key,idempotency-key";
+const EXPOSED: &str = "x-request-id,retry-after,link,location,ratelimit,ratelimit-policy";
 
-/// Lets browsers call from the portal's origin only. No cookies are involved.
-pub fn cors(portal_url: &str) -> CorsLayer {
-    let origin = HeaderValue::from_str(&origin_of(portal_url)).ok();
-    CorsLayer::new()
-        .allow_origin(AllowOrigin::list(origin))
-        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
-        .allow_headers([
-            header::AUTHORIZATION,
-            header::CONTENT_TYPE,
-            API_KEY_HEADER,
-            IDEMPOTENCY_KEY,
-        ])
-        .expose_headers(EXPOSED)
+/// Lets browsers call from the portal's origin only (Fetch §3.3). No cookies are involved. `origin` is the request's
+/// header; a preflight has no other answer.
+pub fn share(
+    headers: &mut HeaderMap,
+    portal_url: &str,
+    origin: Option<HeaderValue>,
+    is_preflight: bool,
+) {
+    headers.append(header::VARY, HeaderValue::from_static("origin"));
+    let ours = origin_of(portal_url);
+    let Some(origin) = origin.filter(|origin| origin.as_bytes() == ours.as_bytes()) else { return };
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    let mut add = |name, value| headers.insert(name, HeaderValue::from_static(value));
+    if is_preflight {
+        add(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        add(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED);
+    } else {
+        add(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    }
 }
 
 fn origin_of(url: &str) -> String {
@@ -171,7 +167,26 @@ fn origin_of(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::origin_of;
+    use axum::http::header;
+
+    use super::{ALLOWED, EXPOSED, REQUEST_ID, origin_of};
+    use crate::{
+        error::rate_limit,
+        extract::{caller::API_KEY_HEADER, request::IDEMPOTENCY_KEY},
+    };
+
+    #[test]
+    fn browsers_may_send_and_read_the_headers_that_the_edge_reads_and_sends() {
+        let listed = |names: &[&header::HeaderName]| {
+            names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(",")
+        };
+        let sent =
+            [&header::AUTHORIZATION, &header::CONTENT_TYPE, &API_KEY_HEADER, &IDEMPOTENCY_KEY];
+        assert_eq!(ALLOWED, listed(&sent));
+        let (wait, link, place) = (&header::RETRY_AFTER, &header::LINK, &header::LOCATION);
+        let limits = [&rate_limit::LIMIT, &rate_limit::POLICY];
+        assert_eq!(EXPOSED, listed(&[&REQUEST_ID, wait, link, place, limits[0], limits[1]]));
+    }
 
     #[test]
     fn the_origin_of_a_portal_is_its_scheme_host_and_port() {

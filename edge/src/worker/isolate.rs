@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::Body,
     extract::MatchedPath,
-    http::{Method, Request},
+    http::{Method, Request, header},
     middleware::map_response,
     response::{IntoResponse as _, Response},
 };
@@ -79,7 +79,6 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     }
     let mut databases = databases.into_iter();
     let first = databases.next().ok_or_else(|| vec!["DB: not bound".to_owned()])?;
-    let cors = http::cors(&config.portal_url);
     let app = Arc::new(App {
         assets: Assets::new(env).map_err(missing)?,
         databases: Databases::new(first, databases.collect()),
@@ -99,7 +98,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         plans: Recent::default(),
         config,
     });
-    let router = routes::router(Arc::clone(&app)).layer(cors).layer(map_response(name_route));
+    let router = routes::router(Arc::clone(&app)).layer(map_response(name_route));
     Ok(Isolate { app, router })
 }
 
@@ -163,11 +162,21 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
         used_session: Arc::default(),
     });
     let method = request.method().clone();
+    let origin = request.headers().get(header::ORIGIN).cloned();
     let meter = Arc::new(Meter::default());
     let (mut response, portal_url) = match of(env) {
         Ok(isolate) => {
-            let Ok(response) = metered(&meter, isolate.router.clone().call(request)).await;
-            (response, Some(isolate.app.config.portal_url.as_str()))
+            let is_preflight = method == Method::OPTIONS;
+            let mut response = match is_preflight {
+                true => Response::default(),
+                false => {
+                    let Ok(response) = metered(&meter, isolate.router.clone().call(request)).await;
+                    response
+                }
+            };
+            let portal_url = isolate.app.config.portal_url.as_str();
+            http::share(response.headers_mut(), portal_url, origin, is_preflight);
+            (response, Some(portal_url))
         }
         Err(mistakes) => (misconfigured(mistakes).into_response(), None),
     };
