@@ -3,10 +3,16 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { transform } from "esbuild";
 import { sourceOf } from "./source.mjs";
 
 const run = promisify(execFile);
+const TSC = fileURLToPath(new URL("../../../node_modules/.bin/tsc", import.meta.url));
 const secretOf = (text) => `whsec_${Buffer.from(text).toString("base64")}`;
 const SECRET = secretOf("a secret of twenty-four bytes");
 
@@ -39,7 +45,8 @@ export function suite(world) {
   test("the programs of the webhooks page accept a genuine event, and no other", async () => {
     const { EVENT, VERIFY } = await sourceOf("words/webhooks.ts");
     const body = JSON.stringify(EVENT);
-    const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(VERIFY.TypeScript)}`);
+    const { code } = await transform(VERIFY.TypeScript, { loader: "ts" });
+    const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
     const cases = casesOf(body);
     const wanted = cases.map(([, genuine]) => genuine);
     assert.deepEqual(
@@ -50,6 +57,21 @@ export function suite(world) {
     const calls = `import json, sys\nsecret, cases, body = sys.argv[1:]\nprint(json.dumps([is_genuine(secret, case, body.encode()) for case in json.loads(cases)]))`;
     const { stdout } = await run("python3", ["-c", `${VERIFY.Python}\n${calls}`, SECRET, given, body]);
     assert.deepEqual(JSON.parse(stdout), wanted);
+  });
+
+  test("the program in TypeScript has types for a strict compiler", async () => {
+    const { VERIFY } = await sourceOf("words/webhooks.ts");
+    const folder = await mkdtemp(join(tmpdir(), "rcpt-"));
+    try {
+      const file = join(folder, "program.mts");
+      await writeFile(file, `${VERIFY.TypeScript}\ndeclare const Buffer: any;`);
+      // The types of Node.js aren't installed here.
+      await writeFile(join(folder, "node.d.ts"), 'declare module "node:crypto";');
+      const files = [file, join(folder, "node.d.ts")];
+      await run(TSC, ["--strict", "--noEmit", "--target", "es2022", "--module", "nodenext", ...files]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   world.test("the webhooks page shows the event, its headers and the program", async (reader) => {

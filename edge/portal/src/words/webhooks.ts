@@ -39,7 +39,7 @@ export const VERIFY = {
   TypeScript: `import { createHmac, timingSafeEqual } from "node:crypto";
 
 // The webhook secret of your settings, and the request's raw body.
-export function isGenuine(secret, headers, body) {
+export function isGenuine(secret: string, headers: Record<string, string | undefined>, body: string): boolean {
   const id = headers["webhook-id"];
   const timestamp = headers["webhook-timestamp"];
   if (!(Math.abs(Date.now() / 1000 - Number(timestamp)) < 300)) return false;
