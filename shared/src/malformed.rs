@@ -188,6 +188,7 @@ fn domain(domain: &str) -> String {
 mod tests {
     use proptest::prelude::*;
 
+    use super::{ADDRESS_BYTES_MAX, LOST};
     use crate::{Address, read, read_bare};
 
     #[test]
@@ -276,6 +277,18 @@ mod tests {
             assert!(malformed.problem().contains(problem), "{text:?}: {}", malformed.problem());
             assert_eq!(malformed.suggestion().as_deref(), repaired, "{text:?}");
         }
+    }
+
+    #[test]
+    fn beyond_four_times_the_length_of_an_address_nothing_else_is_looked_for() {
+        let filler = |bytes: usize| {
+            let text = format!("{LOST}{}@example.org", "a".repeat(bytes));
+            (text.len() == 4 * ADDRESS_BYTES_MAX).then_some(text)
+        };
+        let longest = (0..4 * ADDRESS_BYTES_MAX).find_map(filler).unwrap();
+        let problem = |text: &str| read_bare(text).unwrap_err().problem();
+        assert!(problem(&longest).contains("was lost"), "{}", problem(&longest));
+        assert!(problem(&format!("a{longest}")).contains("too long"));
     }
 
     proptest! {

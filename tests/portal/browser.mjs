@@ -38,7 +38,7 @@ export async function openWindow(browser, stack, { foreign = [], ...options } = 
     ...options,
   });
   // Time limit for conditions that are immediate on an idle machine.
-  context.setDefaultTimeout(40_000);
+  context.setDefaultTimeout(120_000);
   const wrongs = [];
   context.on("request", (request) => {
     const url = new URL(request.url());

@@ -1,6 +1,6 @@
 // Runs the reference's examples in each language, as readers would: with the command and the
 // packages of a release.
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
@@ -17,8 +17,8 @@ let installed;
 let examples = 0;
 
 /** Returns a function for each language, which runs a program and resolves to its output. */
-export function programs() {
-  const { folder, python } = (installed ??= install());
+export async function programs() {
+  const { folder, python } = await (installed ??= install());
   const options = { cwd: folder, env: { ...process.env, PYTHONPATH: python } };
   return {
     curl: (text) => run("sh", ["-ec", text], options),
@@ -34,14 +34,14 @@ export function programs() {
 }
 
 /**
- * Installs the packages in a folder that is removed when the tests end. The packages' dependencies are found in parent
- * folders.
+ * Installs the packages in a folder that is removed when the tests end, while other tests go on. The packages'
+ * dependencies are found in parent folders.
  */
-function install() {
+async function install() {
   const folder = mkdtempSync(path.join(ROOT, "target/examples-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   const packed = path.join(folder, "packed");
-  execFileSync(path.join(ROOT, "tools/clients"), ["pack", packed]);
+  await run(path.join(ROOT, "tools/clients"), ["pack", packed]);
   const named = (end) =>
     path.join(
       packed,
@@ -49,10 +49,10 @@ function install() {
     );
   const typescript = path.join(folder, "node_modules/rcpt-client");
   mkdirSync(typescript, { recursive: true });
-  execFileSync("tar", ["-xzf", named(".tgz"), "--strip-components=1", "-C", typescript]);
+  await run("tar", ["-xzf", named(".tgz"), "--strip-components=1", "-C", typescript]);
   const python = path.join(folder, "python");
   const pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", python];
-  execFileSync(path.join(TOOLS, "clients/bin/python"), [...pip, named(".whl")]);
+  await run(path.join(TOOLS, "clients/bin/python"), [...pip, named(".whl")]);
   process.env.PATH = `${path.join(TARGET, "debug")}:${process.env.PATH}`;
   writeFileSync(path.join(folder, "customers.csv"), "email\naccepts@sandbox.test\nrejects@sandbox.test\n");
   return { folder, python };

@@ -96,7 +96,7 @@ class Stack {
 }
 
 /** Repeats `probe` until its result is neither false nor undefined, and returns the result. */
-export async function eventually(what, probe, seconds = 40) {
+export async function eventually(what, probe, seconds = 120) {
   const deadline = Date.now() + seconds * 1000;
   for (;;) {
     const found = await probe();

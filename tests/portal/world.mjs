@@ -44,7 +44,7 @@ export class World {
    * windows of a browser share one clipboard, so tests with `clipboard` take turns.
    */
   test(name, run, { clipboard = false, ...options } = {}) {
-    test(name, { timeout: 300_000 }, async () => {
+    test(name, { timeout: 900_000 }, async () => {
       if (clipboard) return this.#withClipboard(() => this.#inWindow(run, options));
       return this.#inWindow(run, options);
     });
@@ -108,9 +108,24 @@ export class Reader {
     for (const [label, value] of Object.entries(fields)) await this.field(label).fill(value);
   }
 
-  /** Waits for a page's heading. */
+  /** Waits for a page's heading, and for what the page does a frame later: it sets the tab's title and the focus. */
   async reads(title) {
     await this.page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
+    await this.page.waitForFunction((title) => document.title === `${title} · rcpt`, title);
+  }
+
+  /** Waits until leaving the page asks first, or doesn't any more: from a frame after the page shows why. */
+  async asksBeforeLeaving(asks) {
+    await this.page.waitForFunction(
+      (asks) => asks !== window.dispatchEvent(new Event("beforeunload", { cancelable: true })),
+      asks,
+    );
+  }
+
+  /** Waits until the focused element has this property, such as a `name` or a `textContent`. */
+  async focuses(property, value) {
+    const has = ([property, value]) => document.activeElement[property] === value;
+    await this.page.waitForFunction(has, [property, value]);
   }
 
   async sees(text) {
@@ -167,7 +182,7 @@ export class Reader {
   async settles() {
     await this.page.locator("h1").waitFor();
     const bones = this.page.locator(".skeleton");
-    await eventually("the page has loaded", async () => (await bones.count()) === 0, 20);
+    await eventually("the page has loaded", async () => (await bones.count()) === 0);
   }
 
   async arrivesAt(path) {

@@ -78,7 +78,7 @@ export function suite(world) {
       const section = reader.page.locator("#validateEmail");
       const example = section.getByRole("tabpanel");
       await example.waitFor();
-      for (const [language, execute] of Object.entries(programs())) {
+      for (const [language, execute] of Object.entries(await programs())) {
         await section.getByRole("tab", { name: language }).click();
         const shown = await example.innerText();
         assert.ok(
@@ -118,7 +118,7 @@ export function suite(world) {
     const scanOf = async (operation) =>
       operation === "putScanPart" ? newScan({ total: 2 }) : newScan({ addresses });
     const ran = {};
-    const runs = programs();
+    const runs = await programs();
     for (const [path, methods] of Object.entries(description.paths))
       for (const [method, { operationId: operation, tags, security, requestBody }] of Object.entries(
         methods,
@@ -189,7 +189,7 @@ export function suite(world) {
       await reader.follow("From zero to a verdict");
       const example = reader.page.getByRole("tabpanel");
       await example.waitFor();
-      for (const [language, execute] of Object.entries(programs())) {
+      for (const [language, execute] of Object.entries(await programs())) {
         await reader.page.getByRole("tab", { name: language }).click();
         assert.match(await example.innerText(), /••••/, "masked");
         await reader.press("Copy: Example");
@@ -308,7 +308,7 @@ export function suite(world) {
     await reader.page.locator("#login > summary").click();
     await reader.page.locator("#validateEmail").getByRole("tab", { name: "curl" }).focus();
     await reader.page.keyboard.press("ArrowRight");
-    assert.equal(await reader.page.evaluate(() => document.activeElement.textContent), "rcpt");
+    await reader.focuses("textContent", "rcpt");
     assert.match(await reader.page.locator("#showQuota").getByRole("tabpanel").innerText(), /rcpt quota/);
     const unknown = reader.page.locator("#login").getByRole("tabpanel");
     assert.match(await unknown.innerText(), /^curl /, "what has no command is shown with curl");

@@ -125,7 +125,7 @@ export function suite(world) {
     await reader.open("/");
     await reader.page.route("**/assets/docs-*.js", (route) => route.abort());
     await reader.follow("Docs");
-    await reader.reads("This page couldn’t be loaded");
+    await reader.page.getByRole("heading", { level: 1, name: "This page couldn’t be loaded" }).waitFor();
     await reader.accessible("page not loaded");
   });
 }

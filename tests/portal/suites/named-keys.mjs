@@ -41,10 +41,7 @@ export function suite(world) {
     assert.ok([200, 403].includes(quota.status), "a genuine key");
 
     await reader.press("I’ve copied it");
-    // Until its listener is removed, the page asks before it is left.
-    await reader.page.waitForFunction(() =>
-      window.dispatchEvent(new Event("beforeunload", { cancelable: true })),
-    );
+    await reader.asksBeforeLeaving(false);
     await reader.page.reload();
     await reader.sees("shop");
     assert.equal(await reader.page.locator("[data-part=key]").count(), 0, "not shown again");
@@ -79,6 +76,7 @@ export function suite(world) {
       await reader.fill({ Name: name, Password: PASSWORD });
       await reader.press("Make key");
       await reader.sees(`Copy “${name}” now: it isn’t shown again.`);
+      await reader.asksBeforeLeaving(true);
     };
     const keys = () => page.getByRole("img", { name: /^key .+, hidden$/ }).count();
     await make("first");
@@ -110,7 +108,7 @@ export function suite(world) {
     // Neither of these links leaves the page.
     await page.getByRole("navigation").getByRole("link", { name: "Developers" }).click();
     await page.getByRole("link", { name: "Skip to the content" }).press("Enter");
-    assert.equal(await page.evaluate(() => document.activeElement.id), "content");
+    await reader.focuses("id", "content");
     assert.equal(await page.getByRole("dialog").count(), 0);
     assert.equal(await keys(), 2);
 
@@ -121,9 +119,9 @@ export function suite(world) {
     await reader.fill({ Password: PASSWORD });
     await reader.press("Replace all keys");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    assert.equal(await keys(), 1, "the key that is dead isn't shown");
+    await eventually("the key that is dead isn't shown", async () => (await keys()) === 1);
     await reader.press("I’ve copied it");
-    assert.equal(await page.evaluate(() => document.activeElement.tagName), "UL", "the focus is at the keys");
+    await reader.focuses("tagName", "UL");
     // The page takes its own entry out of the history before the reader goes back; both at once would be one step.
     await page.waitForFunction(() => history.state !== "leaving");
     await page.goBack();

@@ -294,8 +294,7 @@ export function suite(world) {
       await reader.reads("Sign in");
       await reader.follow("Create one");
       await reader.reads("Create your account");
-      await reader.page.waitForFunction(() => document.title === "Create your account · rcpt");
-      await reader.page.waitForFunction(() => document.activeElement.tagName === "H1");
+      await reader.focuses("tagName", "H1");
       await reader.page.goBack();
       await reader.reads("Sign in");
       assert.deepEqual(documents, []);

@@ -46,6 +46,7 @@ export function suite(world) {
     const saved = readFileSync(await download.path(), "utf8");
     assert.ok(codes.every((code) => saved.includes(code)));
 
+    await reader.asksBeforeLeaving(true);
     for (const leave of [
       () => reader.page.getByRole("link", { name: "Overview" }).click(),
       () => reader.press("Sign out"),

@@ -31,7 +31,7 @@ use crate::{
     process::{port, runtime},
 };
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(10);
 
 /// Behaviour of the origin for a probe.

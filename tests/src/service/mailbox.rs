@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-const WAIT_MAX: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// An email as its recipient sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@
 //   late        true: the call fails after it has taken effect, like a lost reply
 //   swallow     true: the call reports success without any effect
 // `statementsPerSecond` limits each database, as if it were far busier. `reset` clears the counts. `reset` and `quiet`
-// first wait, for two seconds at most, for background work (`waitUntil`) of earlier responses, whose calls also count.
+// first wait for background work (`waitUntil`) of earlier responses, whose calls also count.
 // `busyMs` blocks the isolate. With `park`, verbs and tables as above, each round trip to D1 that has one of these
 // statements waits until `release` names it: {trip, late}, and with `late` it then fails after it has taken effect. The
 // answer lists the round trips that wait. The header `continent` of a request replaces Cloudflare's data about its client.
@@ -58,7 +58,10 @@ function watched(context) {
 }
 
 async function quiet() {
-  for (let tries = 0; background > 0 && tries < 200; tries += 1) await scheduler.wait(10);
+  for (let tries = 0; background > 0; tries += 1) {
+    if (tries === 6_000) throw new Error("background work goes on for more than a minute");
+    await scheduler.wait(10);
+  }
 }
 
 async function paced(database, statements) {

@@ -114,13 +114,13 @@ impl Edge {
 
     /// The URLs that the cache was asked to store since the counts were last reset.
     pub async fn cache_urls(&self) -> Vec<Value> {
-        let counts = self.shim(&json!({})).await;
+        let counts = self.shim(&json!({ "quiet": true })).await;
         counts["cache_urls"].as_array().expect("the URLs").clone()
     }
 
     /// The messages put into the queue since the counts were last reset.
     pub async fn queue_messages(&self) -> Vec<Value> {
-        let counts = self.shim(&json!({})).await;
+        let counts = self.shim(&json!({ "quiet": true })).await;
         counts["messages"].as_array().expect("the messages").clone()
     }
 

@@ -13,7 +13,9 @@ use tokio::sync::OnceCell;
 
 use crate::process::{Log, Process, Stat, folder, wait_at_most};
 
-const START_TIMEOUT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(180);
+/// A line is there a moment after the response that it is about; on a machine with much to do, some seconds after.
+const LINE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time for the kernel to end a killed process.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -66,12 +68,14 @@ impl Workerd {
 
     /// Waits for a line that contains `needle`, and returns it.
     ///
-    /// # Errors
-    /// If workerd ended first, or `limit` passed; the error shows the end of its log.
-    pub async fn wait_for_line(&self, needle: &str, limit: Duration) -> Result<String> {
+    /// # Panics
+    /// If workerd ended first, or a minute passed; the message shows the end of its log.
+    pub async fn wait_for_line(&self, needle: &str) -> String {
         let what = format!("line with {needle:?}");
         let ended = || self.has_ended().then(|| "workerd".to_owned());
-        self.log.wait_until(&what, limit, async || self.log.line_with(needle), ended).await
+        let line =
+            self.log.wait_until(&what, LINE_TIMEOUT, async || self.log.line_with(needle), ended);
+        line.await.unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// Kills workerd with SIGKILL, and waits until it has ended.

@@ -358,7 +358,7 @@ async fn a_database_that_is_not_bound_is_a_failure_of_ours_and_no_dead_key() {
     edge.restart_with(|builder| builder.databases(2).var("HOMES", "*:0")).await.unwrap();
     account.quota().await.assert_error(503, "unavailable", "its key");
     account.get("/me").await.assert_error(503, "unavailable", "its session");
-    assert!(edge.process.log().contains("database 2 is not bound"));
+    edge.process.wait_for_line("database 2 is not bound").await;
     edge.restart_with(|builder| builder.databases(3)).await.unwrap();
     assert_eq!(account.quota().await.status, 200);
 }
@@ -395,7 +395,7 @@ async fn exchanged_databases_answer_for_nobody_until_they_are_mended() {
         edge.run_scheduled().await;
         let own = if forgotten { "another number" } else { "2" };
         let account_query = format!("database: DB_1: 1 is bound in the place of {own}");
-        assert!(edge.process.log().contains(&account_query), "{}", edge.process.last_lines());
+        edge.process.wait_for_line(&account_query).await;
 
         edge.restart_with(|edge| edge.exchanged(None)).await.unwrap();
         for account in &accounts {
@@ -411,8 +411,8 @@ async fn wrong_homes_are_named_and_every_request_is_503_until_they_are_mended() 
     for path in ["/health", "/me/quota", "/nothing"] {
         assert_eq!(edge.anonymous().get(path).await.status, 503, "{path}");
     }
-    let log = edge.process.log();
-    assert!(log.contains("HOMES: *:3: the databases bound have the numbers 0 to 2"), "{log}");
+    let mistake = "HOMES: *:3: the databases bound have the numbers 0 to 2";
+    edge.process.wait_for_line(mistake).await;
     edge.restart_with(|builder| builder.var("HOMES", "EU:0 *:2")).await.unwrap();
     assert_eq!(edge.anonymous().get("/health").await.status, 200);
 }

@@ -106,7 +106,13 @@ async fn a_table_that_fails_holds_up_no_other_and_many_rows_go_in_one_run() {
     edge.registered().await;
     edge.sql("UPDATE registrations SET expires_at = unixepoch()", &[]).await;
     edge.sql("ALTER TABLE throttles RENAME TO throttles_gone", &[]).await;
+    // A table has five seconds of a run, which this one needs only on a machine with much to do.
+    let mut begun = tokio::time::Instant::now();
     edge.run_scheduled().await;
+    while begun.elapsed() > Duration::from_secs(5) && edge.count("leases").await > 0 {
+        begun = tokio::time::Instant::now();
+        edge.run_scheduled().await;
+    }
     assert_eq!(names(&edge, "SELECT id AS name FROM leases").await, [] as [Value; 0]);
     assert_eq!((edge.count("registrations").await, edge.count("accounts").await), (0, 1));
 }
@@ -147,7 +153,8 @@ async fn expired_idempotency_keys_go_in_one_run_among_many_that_live() {
     let (mut runs, mut beside) = (0, Vec::new());
     while edge.count("idempotency_keys WHERE expires_at = 1").await > 0 {
         runs += 1;
-        assert!(runs <= 1 + all / 1_000_000, "a run reads a million");
+        let longest = 1 + all / 1_000_000 + begun.elapsed().as_secs() / 10;
+        assert!(runs <= longest, "a run reads a million, or for ten seconds");
         let (done, mut run) = (AtomicBool::new(false), Vec::new());
         let work = async {
             edge.run_scheduled().await;
@@ -214,8 +221,7 @@ async fn a_database_that_fails_is_logged_and_the_next_run_works() {
     let edge = Edge::builder().start().await.unwrap();
     edge.sql("ALTER TABLE throttles RENAME TO throttles_gone", &[]).await;
     edge.run_scheduled().await;
-    let limit = std::time::Duration::from_secs(10);
-    let line = edge.process.wait_for_line("housekeeping", limit).await.unwrap();
+    let line = edge.process.wait_for_line("housekeeping").await;
     assert!(line.contains("no such table"), "{line}");
     edge.sql("ALTER TABLE throttles_gone RENAME TO throttles", &[]).await;
     let row = "INSERT INTO throttles (key, last_attempt, drained_at)

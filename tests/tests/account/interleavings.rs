@@ -5,7 +5,7 @@
 mod parties;
 mod schedule;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use rcpt_tests::{
     Account, Edge,
@@ -14,7 +14,7 @@ use rcpt_tests::{
     service::shim::{Parked, Release},
 };
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::{task::JoinHandle, time::Instant};
 
 use self::{
     parties::{Party, Start},
@@ -37,6 +37,10 @@ const TRIPS: [&str; 9] = [
     "insert directory",
     "update waiting",
 ];
+
+/// Time after which a trip that doesn't come is another party's, and after which it is the one that was cut off.
+const PATIENCE: Duration = Duration::from_secs(5);
+const ENDLESS: Duration = Duration::from_secs(60);
 
 /// One run of a scenario.
 struct Run<'a> {
@@ -158,15 +162,22 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for the next round trip that isn't one of these, or for the end of the task.
+    /// Waits for the next round trip that isn't one of these, or for the end of the task. Nothing says whose a trip is:
+    /// after some time, the task's own trip was taken for another party's, which has to go on first.
     async fn next_trip(&self, task: &JoinHandle<u16>, others: &[u64]) -> Option<Parked> {
+        let begun = Instant::now();
         loop {
             let is_over = task.is_finished();
             let parked = self.edge.parked().await;
             if let Some(trip) = parked.into_iter().find(|trip| !others.contains(&trip.trip)) {
                 return Some(trip);
             }
-            if is_over {
+            if is_over || (begun.elapsed() > PATIENCE && !others.is_empty()) {
+                return None;
+            }
+            if begun.elapsed() > ENDLESS {
+                // Its trip was the one that never took effect.
+                task.abort();
                 return None;
             }
         }
@@ -186,7 +197,11 @@ impl Run<'_> {
             let live: Vec<usize> =
                 (0..processes.len()).filter(|&n| processes[n].trip.is_some()).collect();
             if live.is_empty() {
-                break;
+                // Somebody whose trip was taken for another's may still be under way.
+                let late = processes.iter().position(|process| !process.task.is_finished());
+                let Some(index) = late else { break };
+                processes[index].trip = self.next_trip(&processes[index].task, &[]).await;
+                continue;
             }
             let ways: &[Release] =
                 if is_cut { &[Release::Go] } else { &[Release::Go, Release::Late, Release::Never] };
@@ -206,7 +221,11 @@ impl Run<'_> {
         }
         let mut answers = Vec::new();
         for (index, process) in processes.into_iter().enumerate() {
-            answers.push(if cut == Some(index) { None } else { Some(process.task.await.unwrap()) });
+            answers.push(match process.task.await {
+                _ if cut == Some(index) => None,
+                Err(error) if error.is_cancelled() => None,
+                answer => Some(answer.unwrap()),
+            });
         }
         (answers, story)
     }

@@ -167,7 +167,7 @@ async fn a_member_s_first_link_of_the_day_is_sent_though_the_budget_is_used_up()
     edge.sql_in(0, full, &[]).await;
     send(forgot(&anonymous, "198.51.100.1", &carol.email)).await.assert_error(429, "throttled", "");
     let line = "the ceiling of exempt reset links";
-    edge.process.wait_for_line(line, Duration::from_secs(30)).await.unwrap();
+    edge.process.wait_for_line(line).await;
     edge.registered().await;
     assert_eq!((titled(&edge, &ann.email, RESET), titled(&edge, &carol.email, RESET)), (1, 0));
 }
@@ -212,11 +212,11 @@ async fn with_any_budget_nearly_used_up_members_and_strangers_are_answered_alike
 async fn an_answer_waits_for_no_mail_whether_or_not_there_is_an_account() {
     let edge = Edge::builder().shimmed().start().await.unwrap();
     let ann = edge.account().await;
-    let slow = Fault { part: "mail", times: 10, delay_ms: 10_000, ..Fault::default() };
+    let slow = Fault { part: "mail", times: 10, delay_ms: 120_000, ..Fault::default() };
     edge.fail(&[slow]).await;
     for email in [&ann.email, &edge.new_email()] {
         let begun = tokio::time::Instant::now();
         assert_eq!(edge.anonymous().forgot_password(email).await.status, 200);
-        assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     }
 }

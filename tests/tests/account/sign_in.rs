@@ -96,7 +96,7 @@ async fn a_deactivated_account_is_403_after_the_right_password() {
 
 /// The log lines of sign-ins with this outcome, once there are `count` of them.
 async fn sign_ins(edge: &Edge, outcome: &str, count: usize) -> Vec<Value> {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let log = edge.process.log();
         let lines = log.lines().filter_map(|line| {
@@ -134,7 +134,6 @@ async fn an_attack_can_be_found_in_the_log_and_no_check_is_somebodys() {
     assert!(!edge.process.log().contains("203.0.113.7"), "the network is hashed");
 
     assert_eq!(account.check("accepts@sandbox.test").await.status, 502, "no origin");
-    let check = edge.process.wait_for_line("/v1/validate_email", Duration::from_secs(20)).await;
-    let check = check.unwrap();
+    let check = edge.process.wait_for_line("/v1/validate_email").await;
     assert!(!check.contains(&id) && !check.contains("\"network\""), "{check}");
 }

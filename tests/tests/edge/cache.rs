@@ -113,7 +113,7 @@ async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_i
         let blobs = files.iter().filter(|bytes| bytes.starts_with(b"{\"expires_at\":")).count();
         if is_indexed { blobs } else { 0 }
     };
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while blobs("kv") == 0 || blobs("cache") == 0 {
         assert!(Instant::now() < deadline, "kv {}, cache {}", blobs("kv"), blobs("cache"));
         sleep(Duration::from_millis(50)).await;

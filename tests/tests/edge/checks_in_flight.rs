@@ -21,7 +21,7 @@ async fn start_with_held_probes() -> (Edge, FakeOrigin) {
 }
 
 async fn wait_until_used(account: &Account, used: i64) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let now = account.email_checks().await.used_today;
         if now == used {
@@ -71,7 +71,7 @@ async fn a_check_whose_client_leaves_is_charged_once_and_cached() {
         sleep(Duration::from_millis(300)).await;
         origin.release(&address, Conduct::Verdict(Status::Accepted));
         let charged = format!("daily_charged = {}", n + 1);
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while edge.row(&account.email, "daily_charged").await["daily_charged"] != json!(n + 1) {
             assert!(Instant::now() < deadline, "{charged}");
             sleep(Duration::from_millis(50)).await;
@@ -91,7 +91,7 @@ async fn a_replaced_key_is_looked_up_once_and_then_known_to_be_dead() {
     assert_eq!(account.rotate_api_key().await.status, 200);
     assert_eq!(account.check("no address").await.status, 401);
     // The email about the rotation is sent after the response.
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while edge.sql("SELECT kind FROM notices WHERE told = deeds", &[]).await.is_empty() {
         assert!(Instant::now() < deadline, "never mailed");
         sleep(Duration::from_millis(50)).await;
@@ -115,12 +115,14 @@ async fn a_used_up_account_is_looked_up_once_in_ten_seconds() {
     edge.set(&account.email, today).await;
     assert_eq!(account.check("no address").await.status, 429);
     edge.counts().await;
+    let begun = Instant::now();
     for _ in 0..20 {
         assert_eq!(account.check("no address").await.status, 429);
     }
-    assert_eq!(edge.counts().await.d1_trips, 0);
+    let (trips, windows) = (edge.counts().await.d1_trips, begun.elapsed().as_secs() / 10);
+    assert!(trips <= windows, "{trips} in {:?}", begun.elapsed());
     edge.set(&account.email, "daily_charged = 99").await;
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while account.check("no address").await.status != 200 {
         assert!(Instant::now() < deadline, "never asked again");
         sleep(Duration::from_millis(200)).await;
@@ -136,7 +138,7 @@ async fn a_used_up_allowance_does_not_answer_for_another_credential_of_the_accou
     assert_eq!(account.check("no address").await.status, 429);
     assert_eq!(account.rotate_api_key().await.status, 200);
     // For some seconds, the isolate remembers that no unit is left; only then is the replaced key rejected.
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while account.check("no address").await.status != 401 {
         assert!(Instant::now() < deadline, "the replaced key is never refused");
         sleep(Duration::from_millis(200)).await;

@@ -384,7 +384,7 @@ async fn health_says_up() {
 
 /// Health is remembered for two seconds.
 async fn ready_when(edge: &Edge, is_so: impl Fn(&Reply) -> bool) -> Reply {
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
     loop {
         let reply = edge.anonymous().get("/health/ready").await;
         if is_so(&reply) {

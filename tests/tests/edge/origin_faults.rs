@@ -131,7 +131,7 @@ async fn a_slow_origin_is_502_when_the_budget_is_over() {
     let reply = account.check("silent@slow.example").await;
     let took = started.elapsed();
     assert_upstream_error(&reply, "slow");
-    assert!(took >= BUDGET && took < BUDGET + Duration::from_secs(3), "{took:?}");
+    assert!(took >= BUDGET && took < BUDGET + Duration::from_secs(10), "{took:?}");
     assert_nothing_counted(edge, &account, "slow").await;
 }
 
@@ -326,7 +326,7 @@ async fn origin_killed_in_the_middle_of_a_check_is_502_soon_after_and_the_next_c
 
 /// Waits until the mail server has received this recipient.
 async fn wait_until_asked(stack: &Stack, address: &str) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     let rcpt = format!("RCPT TO:<{address}>");
     while !stack.sandbox.server().sessions().concat().iter().any(|line| line.starts_with(&rcpt)) {
         assert!(Instant::now() < deadline, "the mail server is not asked for {address}");

@@ -28,8 +28,7 @@ async fn a_wrong_configuration_is_named_in_the_log_and_to_nobody_else() {
         assert_unavailable(&edge.anonymous().get(path).await, path);
     }
     assert_unavailable(&edge.anonymous().check_with_key("junk", "x@example.org").await, "a check");
-    let line =
-        edge.process.wait_for_line("configuration: ", Duration::from_secs(10)).await.unwrap();
+    let line = edge.process.wait_for_line("configuration: ").await;
     for mistake in [
         "HOMES: ",
         "PORTAL_URL: expected an http(s) URL",
@@ -58,9 +57,9 @@ async fn a_database_that_fails_makes_the_request_503_and_the_next_one_works_agai
     assert_eq!(origin.probes_of("fresh@example.org"), 0, "without a lease no origin is asked");
     origin.release(held_address, Conduct::Verdict(Status::Accepted));
     assert_unavailable(&check.await.unwrap(), "a check that cannot be settled");
-    let log = edge.process.log();
-    assert!(log.contains(r#""cause":"database: DB"#), "the cause names the binding: {log}");
-    assert!(log.contains("no such table"), "the cause is in the log: {log}");
+    // The cause is in the log, and names the binding.
+    edge.process.wait_for_line(r#""cause":"database: DB"#).await;
+    edge.process.wait_for_line("no such table").await;
 
     edge.sql("ALTER TABLE leases_gone RENAME TO leases", &[]).await;
     let row = edge.row(&account.email, "day, daily_charged").await;
@@ -75,7 +74,7 @@ async fn a_database_that_fails_makes_the_request_503_and_the_next_one_works_agai
     assert_eq!((reply.status, told), (503, ["down", "down", "up", "up"]));
     edge.sql("ALTER TABLE plans_gone RENAME TO plans", &[]).await;
     // The edge remembers its readiness for some seconds.
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while edge.anonymous().get("/health/ready").await.status != 200 {
         assert!(Instant::now() < deadline, "never ready again");
         sleep(Duration::from_millis(100)).await;

@@ -250,7 +250,7 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
 
     // Each check has one line in both logs, with the id that the client received.
     for id in &ids {
-        stack.edge.process.wait_for_line(id, LIMIT).await.unwrap();
+        stack.edge.process.wait_for_line(id).await;
         stack.origin.process.wait_for_line(id, LIMIT).await.unwrap();
     }
 
@@ -270,16 +270,19 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
     }
     assert!(verdicts >= ids.len(), "the cached verdicts are among {} files", files.len());
 
+    for line in
+        [r#""route":"/v1/validate_email","status":200"#, r#""route":"(unknown)","status":404"#]
+    {
+        stack.edge.process.wait_for_line(line).await;
+    }
     let edge_log = lines_of_the_worker(&stack.edge.process.log());
-    assert!(edge_log.contains(r#""route":"/v1/validate_email","status":200"#), "{edge_log}");
-    assert!(edge_log.contains(r#""route":"(unknown)","status":404"#), "{edge_log}");
     assert_clean("the log of the edge", edge_log.as_bytes(), &secrets);
     let origin_log = stack.origin.process.log();
     assert_clean("the log of the origin", origin_log.as_bytes(), &secrets);
     assert_clean("the metrics of the origin", metrics(&stack).await.as_bytes(), &secrets);
 }
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 async fn metrics(stack: &Stack) -> String {
     let text = stack.origin.get("/metrics").await.unwrap().text().await.unwrap();

@@ -4,7 +4,7 @@ use std::{process::Command, time::Duration};
 
 use rcpt_tests::{Process, process::folder};
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn shell(script: &str) -> Process {
     let folder = folder::scratch("process").unwrap();

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 /// Waits for the writes after the response, and compares the counts, except rows read.
 async fn settled(edge: &Edge, expected: Counts, what: &str) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     let mut counts = edge.counts().await;
     while counts.kv_writes < expected.kv_writes && Instant::now() < deadline {
         sleep(Duration::from_millis(20)).await;
@@ -116,7 +116,7 @@ async fn the_log_line_of_a_check_says_how_it_ended_and_what_it_cost() {
 
 /// The log line of a request, which is written after the response.
 async fn line_of(edge: &Edge, request_id: &str) -> Value {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let log = edge.process.log();
         if let Some(line) = log.lines().find(|line| line.contains(request_id)) {

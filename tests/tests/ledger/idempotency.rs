@@ -67,7 +67,7 @@ impl World {
         let (sender, owned) = (account.clone(), address.to_owned());
         let check = tokio::spawn(async move { sender.check_under(key, &owned).await });
         self.origin.wait_for_probe(address).await;
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while self.edge.leases(&account.email).await.len() == before {
             assert!(Instant::now() < deadline, "no lease for {address}");
             sleep(Duration::from_millis(20)).await;

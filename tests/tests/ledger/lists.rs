@@ -64,7 +64,7 @@ impl World {
     }
 
     async fn settled(&self) {
-        let limit = Instant::now() + Duration::from_secs(20);
+        let limit = Instant::now() + Duration::from_secs(60);
         while self.leases().await > 0 {
             assert!(Instant::now() < limit, "the lease stays");
             sleep(Duration::from_millis(20)).await;
@@ -256,12 +256,25 @@ async fn a_list_counts_as_the_plans_number_in_flight_at_most() {
 #[tokio::test]
 async fn at_the_deadline_what_is_there_is_given_and_the_rest_under_the_key_counted_once() {
     let world = World::start().await;
-    let (key, held) = ("a-list-by-a-deadline", "held-late@lists.example");
-    let list = ["ok-soon@lists.example", held, "no address"];
-    let body = json!({ "emails": list, "deadline_ms": 1_000 });
-    let reply = world.under(key, &body).await;
+    let mut attempt = 0;
+    // A charge has a tenth of a second, which a machine with much to do may not keep; then nothing is given out.
+    let (key, held, body, reply) = loop {
+        attempt += 1;
+        let (key, held) =
+            (format!("by-a-deadline-{attempt}"), format!("held-late-{attempt}@lists.example"));
+        let list = [format!("ok-soon-{attempt}@lists.example"), held.clone(), "no address".into()];
+        let body = json!({ "emails": list, "deadline_ms": 1_000 });
+        let reply = world.under(&key, &body).await;
+        if attempt == 20 || reply.body["results"][2]["pending"] != true {
+            break (key, held, body, reply);
+        }
+        world.origin.release(&held, ACCEPTED);
+        world.settled().await;
+        world.edge.set(&world.account.email, "daily_charged = 0").await;
+    };
+    let (key, held) = (key.as_str(), held.as_str());
     let pending = json!({ "pending": true, "results": [
-        { "email": "ok-soon@lists.example", "verdict": "deliverable", "status": true, "cached": false },
+        { "email": body["emails"][0], "verdict": "deliverable", "status": true, "cached": false },
         { "email": held, "verdict": "unknown", "status": "smtp_timeout", "cached": false, "pending": true },
         { "email": "no address", "verdict": "undeliverable", "status": "invalid_format" },
     ] });

@@ -98,7 +98,7 @@ impl World {
         let account = edge.account().await;
         edge.set(&account.email, "scan_credits = 100").await;
         edge.sql("UPDATE plans SET max_scans = 100, max_in_flight = 1000", &[]).await;
-        let policy = account.put("/guard", &json!({ "deadline_ms": 300 })).await;
+        let policy = account.put("/guard", &json!({ "deadline_ms": 2_000 })).await;
         assert_eq!(policy.status, 200, "{}", policy.body);
         today().await;
         Self { edge, origin, account }
@@ -151,7 +151,7 @@ impl World {
     async fn finish(&self, operation: Operation, name: &str, request: JoinHandle<Reply>) -> Reply {
         let before = self.leases().await;
         self.origin.release(&operation.question(name), ACCEPTED);
-        let limit = Instant::now() + Duration::from_secs(20);
+        let limit = Instant::now() + Duration::from_secs(60);
         while self.leases().await >= before {
             assert!(Instant::now() < limit, "the lease of {operation:?} stays");
             sleep(Duration::from_millis(20)).await;

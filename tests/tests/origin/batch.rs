@@ -96,7 +96,7 @@ async fn in_flight(origin: &Origin) -> usize {
 
 #[tokio::test]
 async fn five_hundred_addresses_of_a_real_server_each_get_their_own_verdict() {
-    let postfix = Postfix::start(Duration::from_secs(2)).await.expect("Postfix");
+    let mut postfix = Postfix::start(Duration::from_secs(2)).await.expect("Postfix");
     let origin = Origin::builder().routes(&postfix.routes()).env("RCPT_SESSION_RECIPIENTS", "100");
     let origin = origin.start().await.expect("origin");
     let unknown = |n: usize| n % 25 == 7;
@@ -116,6 +116,7 @@ async fn five_hundred_addresses_of_a_real_server_each_get_their_own_verdict() {
         assert_eq!((answer.index, verdict.status, verdict.reason), expected, "{verdict:?}");
     }
     // Twenty unknown recipients at three per session need seven sessions, and the known recipients fit in between.
+    postfix.process.wait_for_line("ehlo=1", PATIENCE).await.expect("the end of a session");
     let ended = postfix.process.log().matches("ehlo=1").count();
     assert!((1..=20).contains(&ended), "{ended} sessions have ended");
 }
@@ -132,8 +133,7 @@ async fn no_session_refuses_so_many_recipients_that_the_server_would_slow_down()
         let verdict = &answer.verdict;
         assert_eq!((verdict.status, verdict.smtp_code), (Status::Refused, Some(550)), "{answer:?}");
     }
-    let wait = Duration::from_secs(10);
-    postfix.process.wait_for_line("rcpt=0/", wait).await.expect("the end of a session");
+    postfix.process.wait_for_line("rcpt=0/", PATIENCE).await.expect("the end of a session");
     let log = postfix.process.log();
     let refused = log.lines().filter_map(|line| line.split_once("rcpt=0/")?.1.split(' ').next());
     let most = refused.filter_map(|count| count.parse::<u32>().ok()).max();

@@ -94,7 +94,7 @@ async fn starttls_always_is_used_wherever_it_is_offered() {
     assert_eq!(on_demand.probe("known@postfix.test").await.status, Status::Accepted);
     assert!(!postfix.process.log().contains("TLS connection established"));
     assert_eq!(always.probe("known@postfix.test").await.status, Status::Accepted);
-    let wait = Duration::from_secs(5);
+    let wait = Duration::from_secs(60);
     postfix.process.wait_for_line("TLS connection established", wait).await.unwrap();
 }
 

@@ -90,7 +90,7 @@ impl Player<'_> {
         let lease = self.checks_in_flight.back().context("a list in flight")?.lease.clone();
         let sql = "SELECT n_charged FROM leases WHERE account_id = ? AND id = ?";
         let params = [self.id_value(), lease.into()];
-        let limit = Instant::now() + Duration::from_secs(5);
+        let limit = Instant::now() + Duration::from_secs(60);
         let charged = loop {
             let rows = self.world.edge.sql_of(self.id(), sql, &params).await;
             let charged = rows.first().and_then(|row| row["n_charged"].as_u64());
