@@ -1,8 +1,6 @@
-//! Replies, and a parser with size limits that splits a byte stream into them.
+//! Replies with their enhanced codes and extensions, and a parser with size limits that splits a byte stream into them.
 
-use std::borrow::Cow;
-
-use super::EnhancedCode;
+use std::{borrow::Cow, fmt};
 
 /// Greatest length of a reply line in bytes, without its line break. RFC 5321 §4.5.3.1.5 says 512;
 /// real servers exceed it.
@@ -204,6 +202,75 @@ fn append(
         return Ok(None);
     }
     Ok(Some(reply))
+}
+
+/// Of RFC 3463.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EnhancedCode {
+    pub class: u8,
+    pub subject: u16,
+    pub detail: u16,
+}
+
+impl EnhancedCode {
+    /// Parses the code at the start of `text` (RFC 2034 §4), and returns it with the rest.
+    pub fn leading(text: &str) -> Option<(Self, &str)> {
+        // A quick check, because most reply lines have no code.
+        let [class @ (b'2' | b'4' | b'5'), b'.', ..] = text.as_bytes() else { return None };
+        let part_of_it = |octet: u8| octet.is_ascii_digit() || octet == b'.';
+        let end = text.bytes().position(|octet| !part_of_it(octet)).unwrap_or(text.len());
+        let (code, rest) = text.split_at_checked(end)?;
+        let mut parts = code.as_bytes().split(|octet| *octet == b'.').skip(1);
+        let code = Self {
+            class: class - b'0',
+            subject: component(parts.next()?)?,
+            detail: component(parts.next()?)?,
+        };
+        // With a fourth number, the text would be an IP address.
+        parts.next().is_none().then_some((code, rest))
+    }
+
+    /// Parses the forms that some servers use instead: `#5.1.0 …` (Cisco) and `… (#5.1.1)` (qmail).
+    pub fn after_hash(text: &str) -> Option<Self> {
+        text.split('#').skip(1).find_map(|rest| Self::leading(rest).map(|(code, _)| code))
+    }
+}
+
+/// A component has one to three digits (RFC 3463 §2).
+fn component(digits: &[u8]) -> Option<u16> {
+    if !(1..=3).contains(&digits.len()) {
+        return None;
+    }
+    Some(digits.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0')))
+}
+
+impl fmt::Display for EnhancedCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.class, self.subject, self.detail)
+    }
+}
+
+/// The extensions that a server lists in its reply to EHLO (RFC 5321 §4.1.1.1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    pub pipelining: bool,
+    pub starttls: bool,
+    pub smtputf8: bool,
+}
+
+impl Capabilities {
+    /// The reply's first line is the greeting and is ignored.
+    pub fn parse(ehlo: &Reply) -> Self {
+        let mut offered = Self::default();
+        for line in ehlo.lines().skip(1) {
+            let keyword = line.split_ascii_whitespace().next().unwrap_or_default();
+            let is = |name: &str| keyword.eq_ignore_ascii_case(name);
+            offered.pipelining |= is("PIPELINING");
+            offered.starttls |= is("STARTTLS");
+            offered.smtputf8 |= is("SMTPUTF8");
+        }
+        offered
+    }
 }
 
 #[cfg(test)]

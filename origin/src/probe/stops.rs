@@ -130,7 +130,7 @@ mod tests {
 
     use tokio::time::advance;
 
-    use super::{HashKey, JUST_NOW, LATELY, Place, RefusedBy, STOP_MAX, Stops, TEST_INTERVAL};
+    use super::{HashKey, JUST_NOW, LATELY, Place, RefusedBy, Stops};
 
     const PLACE: Place = Place::Machine(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
@@ -144,14 +144,16 @@ mod tests {
         assert!(
             stops.keeps_away(PLACE).is_some() && stops.keeps_away(Place::Operator(2)).is_none()
         );
-        advance(TEST_INTERVAL).await;
+        advance(Duration::from_secs(60)).await;
         assert_eq!(stops.keeps_away(PLACE), None, "the test");
         assert!(stops.stopped_for(PLACE).is_some(), "it is told to wait if the test fails");
         assert!(stops.keeps_away(PLACE).is_some());
         stops.answered(PLACE);
         assert_eq!(stops.stopped_for(PLACE), None);
         assert!(stops.refused(PLACE, RefusedBy::Silence));
-        advance(STOP_MAX).await;
+        advance(Duration::from_secs(75 * 60 - 1)).await;
+        assert!(stops.stopped_for(PLACE).is_some());
+        advance(Duration::from_secs(1)).await;
         assert_eq!(stops.stopped_for(PLACE), None);
         assert!(!stops.refused(PLACE, RefusedBy::Words), "nothing was answered since");
     }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::tables;
+use super::matcher;
 
 /// `data/blocklists.toml`.
 #[derive(Deserialize)]
@@ -18,7 +18,7 @@ struct Blocklists {
 }
 
 static BLOCKLISTS: LazyLock<Blocklists> =
-    LazyLock::new(|| tables::read(include_str!("../data/blocklists.toml")));
+    LazyLock::new(|| matcher::read(include_str!("../data/blocklists.toml")));
 
 pub(super) fn has(host: &str) -> bool {
     let host = host.trim_matches('.').to_ascii_lowercase();

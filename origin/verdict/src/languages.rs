@@ -11,9 +11,8 @@ use std::{ops::Range, sync::LazyLock};
 use serde::Deserialize;
 
 use super::{
-    matcher::Matcher,
+    matcher::{self, Matcher},
     phrases::Meaning,
-    tables,
     text::{COLON, IP, REJECTED, STOP, Said, fold::LOST},
 };
 
@@ -70,7 +69,7 @@ pub(super) static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
         include_str!("../data/languages/slovenian.toml"),
         include_str!("../data/languages/ukrainian.toml"),
     ]
-    .map(tables::read)
+    .map(matcher::read)
     .into()
 });
 

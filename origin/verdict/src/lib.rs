@@ -22,9 +22,7 @@ mod parties;
 mod phrases;
 mod reading;
 mod reception;
-mod retry;
 mod rules;
-mod tables;
 mod text;
 mod wording;
 
@@ -80,7 +78,7 @@ impl Finding {
         Self {
             status,
             reason,
-            retry_after: greylisted.then(|| retry::seconds(reply.beginning())),
+            retry_after: greylisted.then(|| reception::seconds(reply.beginning())),
             reception: Reception::of(rule, reply),
             rule: Some(name),
             demands_tls: encryption::is_demanded(reply, reading),

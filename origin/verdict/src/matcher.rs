@@ -1,8 +1,9 @@
-//! Searches a text for all words of a table in one pass.
+//! Word lists: files in `data/`, built in and parsed once, and the search of a text for all their words in one pass.
 
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use serde::de::DeserializeOwned;
 
 pub(super) struct Matcher<T> {
     automaton: AhoCorasick,
@@ -29,4 +30,9 @@ impl<T: Copy> Matcher<T> {
             self.values.get(hit.pattern().as_usize()).map(|value| (*value, hit.range()))
         })
     }
+}
+
+#[expect(clippy::expect_used, reason = "the files are built in, and a test reads each of them")]
+pub(super) fn read<T: DeserializeOwned>(file: &str) -> T {
+    toml::from_str(file).expect("a word list")
 }

@@ -8,7 +8,7 @@ use std::{borrow::Cow, cmp::Reverse, collections::HashMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-use super::{matcher::Matcher, tables};
+use super::matcher::{self, Matcher};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -82,7 +82,7 @@ pub(super) struct Phrase {
 }
 
 fn rows(file: &'static str) -> Vec<Phrase> {
-    let by_meaning: HashMap<Meaning, HashMap<String, String>> = tables::read(file);
+    let by_meaning: HashMap<Meaning, HashMap<String, String>> = matcher::read(file);
     let rows = by_meaning.into_iter().flat_map(|(meaning, phrases)| {
         phrases.into_iter().map(move |(text, seen_at)| Phrase { text, meaning, seen_at })
     });

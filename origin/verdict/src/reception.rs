@@ -1,8 +1,14 @@
-//! How a server treats us, according to a reply; the pool uses it to decide when to connect again.
+//! How a server treats us, according to a reply, and the delay that its text requests. The pool decides by it when to
+//! connect again.
 
 use rcpt_smtp::Reply;
 
-use super::{Rule, retry};
+use super::Rule;
+
+/// Postgrey's default delay, for texts without one.
+const DEFAULT_DELAY_S: u32 = 300;
+const MIN_DELAY_S: u32 = 60;
+const MAX_DELAY_S: u32 = 24 * 3_600;
 
 /// Extent of a refusal beyond the recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +38,54 @@ impl Reception {
             Scope::Nothing if reply.code == 421 => Scope::Rate,
             scope => scope,
         };
-        let hint = if scope == Scope::Nothing { None } else { retry::hint(reply.beginning()) };
+        let hint = if scope == Scope::Nothing { None } else { hint(reply.beginning()) };
         Self { scope, hint }
+    }
+}
+
+/// The delay is from the text (`try again in 5 minutes`, `Greylisted for 300 seconds`), otherwise five minutes.
+pub(super) fn seconds(text: &str) -> u32 {
+    hint(text).unwrap_or(DEFAULT_DELAY_S)
+}
+
+/// The delay in seconds: at least a minute, and at most a day.
+pub(super) fn hint(text: &str) -> Option<u32> {
+    let mut number = None;
+    for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        if let Some(count) = number {
+            let word = word.to_ascii_lowercase();
+            let unit = match word.as_str() {
+                "s" | "sec" | "secs" | "second" | "seconds" => Some(1),
+                "m" | "min" | "mins" | "minute" | "minutes" => Some(60),
+                "h" | "hour" | "hours" => Some(3_600),
+                _ => None,
+            };
+            if let Some(unit) = unit {
+                return Some(u32::saturating_mul(count, unit).clamp(MIN_DELAY_S, MAX_DELAY_S));
+            }
+        }
+        number = word.parse().ok();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds;
+
+    #[test]
+    fn takes_the_delay_from_the_text_within_reason() {
+        for (text, delay) in [
+            ("Greylisted, see http://postgrey.schweikert.ch/help/example.org.html", 300),
+            ("Greylisting in effect, please come back in 7 minutes", 420),
+            ("greylisted for 300 seconds", 300),
+            ("try again in 1 hour.", 3_600),
+            ("try again in 1 second", 60),
+            ("try again in 4294967295 hours", 86_400),
+            ("try again in 99999999999999 hours", 300),
+            ("", 300),
+        ] {
+            assert_eq!(seconds(text), delay, "{text}");
+        }
     }
 }

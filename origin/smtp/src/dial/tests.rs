@@ -152,3 +152,21 @@ fn what_a_router_says_of_the_way_is_the_servers_failure_and_what_our_system_says
         assert_eq!((classify(error, true), classify(error, false)), (at_once, later), "{error:?}");
     }
 }
+
+#[test]
+fn source_addresses_of_one_family_leave_the_other_out() {
+    let of = |ips: &[&str]| {
+        let source = |ip: &&str| SourceAddress {
+            ip: ip.parse().unwrap(),
+            helo_name: None,
+            since: None,
+            is_for_free: false,
+        };
+        Families::of(&ips.iter().map(source).collect::<Vec<_>>())
+    };
+    assert_eq!(of(&["192.0.2.1"]), Families { ipv4: true, ipv6: false });
+    assert_eq!(of(&["2001:db8::1"]), Families { ipv4: false, ipv6: true });
+    for both in [&[][..], &["192.0.2.1", "2001:db8::1"]] {
+        assert_eq!(of(both), Families::BOTH, "{both:?}");
+    }
+}

@@ -1,7 +1,8 @@
 //! Tests of the reply parser at and beyond its limits.
 
 use super::{
-    LINE_BYTES_MAX, MAX_LINES, Reply, ReplyError, ReplyParser, SESSION_BYTES_MAX, TEXT_BYTES_MAX,
+    Capabilities, EnhancedCode, LINE_BYTES_MAX, MAX_LINES, Reply, ReplyError, ReplyParser,
+    SESSION_BYTES_MAX, TEXT_BYTES_MAX,
 };
 
 fn all(bytes: &[u8]) -> Result<Vec<Reply>, ReplyError> {
@@ -199,4 +200,56 @@ fn a_text_is_kept_up_to_its_last_byte() {
         assert_eq!(text.ends_with('y'), kept, "{length}");
         assert!(text.len() <= TEXT_BYTES_MAX);
     }
+}
+
+#[test]
+fn reads_a_leading_code() {
+    for (text, code, rest) in [
+        ("5.1.1 No such user", "5.1.1", " No such user"),
+        ("4.7.650 rate limited", "4.7.650", " rate limited"),
+        ("2.1.5", "2.1.5", ""),
+        ("5.7.1: no", "5.7.1", ": no"),
+    ] {
+        let (read, after) = EnhancedCode::leading(text).unwrap();
+        assert_eq!((read.to_string().as_str(), after), (code, rest), "{text}");
+    }
+}
+
+#[test]
+fn takes_nothing_else_for_a_code() {
+    for text in
+        ["", "5", "5.1", "3.1.1", "192.0.2.1", "5.1.1.1", "5.1.1234", "x5.1.1", "5..1", "5.1.ä"]
+    {
+        assert_eq!(EnhancedCode::leading(text), None, "{text}");
+    }
+}
+
+#[test]
+fn reads_the_code_after_a_hash() {
+    for (text, code) in [
+        ("#5.1.0 Address rejected.", Some("5.1.0")),
+        ("sorry, no mailbox here by that name. (#5.1.1)", Some("5.1.1")),
+        ("ticket #12345, see (#5.7.1)", Some("5.7.1")),
+        ("ticket #12345", None),
+    ] {
+        let read = EnhancedCode::after_hash(text).map(|code| code.to_string());
+        assert_eq!(read.as_deref(), code, "{text}");
+    }
+}
+
+fn parsed(raw: &str) -> Capabilities {
+    Capabilities::parse(&Reply::parse(raw).unwrap())
+}
+
+#[test]
+fn reads_keywords_in_any_case_and_ignores_their_parameters() {
+    let offered =
+        parsed("250-mx\r\n250-SIZE 1000\r\n250-pipelining\r\n250-StartTLS now\r\n250 SMTPUTF8\r\n");
+    assert_eq!(offered, Capabilities { pipelining: true, starttls: true, smtputf8: true });
+}
+
+#[test]
+fn the_greeting_offers_nothing() {
+    assert_eq!(parsed("250 PIPELINING STARTTLS SMTPUTF8\r\n"), Capabilities::default());
+    assert_eq!(parsed("250-mx\r\n250 XPIPELINING\r\n"), Capabilities::default());
 }

@@ -6,7 +6,7 @@ use std::{collections::HashSet, ops::Range, sync::LazyLock};
 use serde::Deserialize;
 
 use super::super::{
-    tables,
+    matcher,
     text::{COLON, Said},
 };
 
@@ -31,7 +31,7 @@ fn folded(words: Vec<String>) -> HashSet<String> {
 }
 
 static THINGS: LazyLock<Things<HashSet<String>>> = LazyLock::new(|| {
-    let read: Things<Vec<String>> = tables::read(include_str!("../../data/things.toml"));
+    let read: Things<Vec<String>> = matcher::read(include_str!("../../data/things.toml"));
     Things {
         things: folded(read.things),
         with_of: folded(read.with_of),
