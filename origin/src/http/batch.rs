@@ -1,15 +1,9 @@
 //! `POST /v1/probe/batch`: many addresses in one request.
 
+mod group;
 mod undecided;
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -31,6 +25,7 @@ use tokio::{
 };
 use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 
+use self::group::Group;
 use super::{
     Error,
     held_lines::{DomainLines, HeldLine, HeldLines},
@@ -150,18 +145,6 @@ struct Batch {
 
 type Lines = Vec<(usize, BatchLine)>;
 
-/// Addresses with the same limits that wait to be probed.
-struct Group {
-    waiting: Mutex<VecDeque<(usize, Address)>>,
-    at_once: Semaphore,
-    answered: AtomicU32,
-    /// Those for which our limits left no room.
-    turned_away: AtomicU32,
-}
-
-/// Lines that are answered at least in a window of ten minutes: as many as a machine may refuse to one group's lists.
-const ANSWERED_MIN: u32 = 6;
-
 async fn drive(
     batch: Arc<Batch>,
     addresses: Vec<Address>,
@@ -258,15 +241,7 @@ impl Batch {
         let planned = timeout_at(self.until, self.state.prober.plan(address)).await;
         let (key, at_once) = planned.ok()?;
         let mut groups = groups.lock();
-        let group = groups.entry(key).or_insert_with(|| {
-            let at_once = Semaphore::new(at_once.max(1));
-            Arc::new(Group {
-                waiting: Mutex::default(),
-                at_once,
-                answered: AtomicU32::new(0),
-                turned_away: AtomicU32::new(0),
-            })
-        });
+        let group = groups.entry(key).or_insert_with(|| Arc::new(Group::new(at_once)));
         Some(Arc::clone(group))
     }
 
@@ -282,7 +257,7 @@ impl Batch {
         let question = Question { address, asker, wait };
         let invents = self.is_awaited || self.held.is_last(&domain);
         let told = self.probe(&question, invents, place.as_mut().ok()).await;
-        group.answered.fetch_add(u32::from(told.is_ok()), Relaxed);
+        group.count(told.is_ok());
         if let Ok(Told { verdict: Verdict { status: Status::Accepted, mx_host, .. }, .. }) = &told {
             self.held.accepted(&question, mx_host.as_deref().unwrap_or_default());
         }
@@ -397,20 +372,6 @@ impl Batch {
         } else {
             Ok(told)
         }
-    }
-}
-
-impl Group {
-    /// Seconds until the turn of the next line that is turned away for `after`, if as many are answered each time as
-    /// in this batch. Until the first one's turn nothing else is told, so the client comes back as early as before.
-    fn turn(&self, after: u32) -> u32 {
-        let before = self.turned_away.fetch_add(1, Relaxed);
-        let windows = before / self.answered.load(Relaxed).max(ANSWERED_MIN);
-        after.saturating_mul(windows.saturating_add(1))
-    }
-
-    fn lock(&self) -> parking_lot::MutexGuard<'_, VecDeque<(usize, Address)>> {
-        self.waiting.lock()
     }
 }
 
