@@ -39,7 +39,7 @@ impl Group {
     }
 
     /// Seconds until the turn of the next line that is turned away for `after`, if as many are answered each time as
-    /// in this batch. Until the first one's turn nothing else is told, so the client comes back as early as before.
+    /// in this batch. The first line's is `after` itself, so that the client comes back when there is room.
     pub(super) fn turn(&self, after: u32) -> u32 {
         let before = self.turned_away.fetch_add(1, Relaxed);
         let windows = before / self.answered.load(Relaxed).max(ANSWERED_MIN);
