@@ -110,7 +110,10 @@ CREATE TABLE this_database (
   -- When a scheduled run reached it last, and the emails and scans that had waited for more than a quarter of an hour.
   ran_at         INTEGER NOT NULL DEFAULT 0,
   emails_waiting INTEGER NOT NULL DEFAULT 0,
-  scans_waiting  INTEGER NOT NULL DEFAULT 0
+  scans_waiting  INTEGER NOT NULL DEFAULT 0,
+  -- How far the removal of expired idempotency keys has come: the account and the name of the key that was read last.
+  keys_read_in   TEXT    NOT NULL DEFAULT '',
+  keys_read_to   TEXT    NOT NULL DEFAULT ''
 ) STRICT;
 
 -- The directory, in the first database: where the account of an address is. Asked where only an address is known.
@@ -291,15 +294,6 @@ CREATE TABLE passkeys (
   PRIMARY KEY (account_id, id)
 ) STRICT, WITHOUT ROWID;
 
--- Challenges that were answered, so that each is answered once. Of an open one nothing is stored.
-CREATE TABLE used_challenges (
-  -- SHA-256.
-  hash       TEXT    NOT NULL PRIMARY KEY,
-  expires_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX used_challenges_by_expiry ON used_challenges (expires_at);
-
 -- API keys. The account's own key is there from the beginning, with an id of zeros; the others have rights and limits of
 -- their own. No text of a key: it is derived from the row's names and the Worker's secret
 -- (docs/decisions/0002-derived-keys.md).
@@ -325,6 +319,7 @@ CREATE TABLE keys (
 ) STRICT, WITHOUT ROWID;
 
 -- Attempts at something that can be guessed or abused, in the first database: leaky buckets (edge/src/limits/throttle.rs).
+-- In an account's database, the challenges of passkeys that were answered: each is answered once.
 CREATE TABLE throttles (
   -- What is attempted, and a keyed hash of by whom or on whom.
   key          TEXT    NOT NULL PRIMARY KEY,
@@ -455,13 +450,6 @@ CREATE TABLE idempotency_keys (
   expires_at INTEGER NOT NULL,
   PRIMARY KEY (account_id, name)
 ) STRICT, WITHOUT ROWID;
-
--- How far the removal of expired idempotency keys has come: the key up to which the table has been read. One row.
-CREATE TABLE expired_keys_cursor (
-  only_row   INTEGER NOT NULL PRIMARY KEY CHECK (only_row = 1),
-  account_id TEXT    NOT NULL,
-  name       TEXT    NOT NULL
-) STRICT;
 
 -- Scans: lists that are checked in the background. No address is here: the addresses wait sealed in the queue, and
 -- results are kept by position.

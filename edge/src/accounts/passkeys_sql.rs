@@ -52,7 +52,7 @@ pub struct NewPasskey<'a> {
 const IS_ADDABLE: &str = concat!(
     "(SELECT count(*) FROM passkeys WHERE account_id = ?1) < 20
        AND NOT EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3)
-       AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?4) AND ",
+       AND NOT EXISTS (SELECT 1 FROM throttles WHERE key = 'challenge ' || ?4) AND ",
     IN_SESSION
 );
 const INSERT_ADDED: [&str; 3] = opening!("passkey_added", "'passkey'", IS_ADDABLE);
@@ -63,7 +63,8 @@ const INSERT_PASSKEY: &str = concat!(
     " RETURNING id"
 );
 const INSERT_USED_CHALLENGE: &str =
-    "INSERT OR IGNORE INTO used_challenges (hash, expires_at) VALUES (?1, ?2)";
+    "INSERT OR IGNORE INTO throttles (key, drained_at, last_attempt)
+    VALUES ('challenge ' || ?1, ?2, '')";
 const SELECT_COUNT: &str = "SELECT count(*) AS passkeys, coalesce(sum(id = ?2), 0) AS same
     FROM passkeys WHERE account_id = ?1";
 
@@ -224,7 +225,7 @@ pub struct PasskeyUse<'a> {
 const UPDATE_USED: &str = "UPDATE passkeys SET counter = ?4, used_at = ?7, last_session = ?6
     WHERE account_id = ?1 AND id = ?2 AND public_key = ?3
       AND (counter < ?4 OR counter = 0 AND ?4 = 0)
-      AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?5)";
+      AND NOT EXISTS (SELECT 1 FROM throttles WHERE key = 'challenge ' || ?5)";
 
 /// Starts a session by passkey, and consumes the challenge and the code. `false` if one of them was used, the passkey
 /// was removed, the password changed, or a counter other than 0 didn't increase.

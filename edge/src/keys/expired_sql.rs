@@ -40,11 +40,10 @@ impl KeyPosition {
     }
 }
 
-const SELECT_CURSOR: &str = "SELECT account_id, name FROM expired_keys_cursor";
+const SELECT_CURSOR: &str =
+    "SELECT keys_read_in AS account_id, keys_read_to AS name FROM this_database";
 
-const UPDATE_CURSOR: &str = "INSERT INTO expired_keys_cursor (only_row, account_id, name)
-    VALUES (1, ?1, ?2)
-    ON CONFLICT (only_row) DO UPDATE SET account_id = excluded.account_id, name = excluded.name";
+const UPDATE_CURSOR: &str = "UPDATE this_database SET keys_read_in = ?1, keys_read_to = ?2";
 
 /// The last of the 10,000 keys after a position; no row if fewer keys follow.
 const SELECT_RANGE_END: &str = "SELECT account_id, name FROM idempotency_keys

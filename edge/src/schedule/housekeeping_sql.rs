@@ -60,10 +60,6 @@ const DELETE_SESSIONS: &str = concat!(
     "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1",
     LIMIT_ROWS
 );
-const DELETE_CHALLENGES: &str = concat!(
-    "DELETE FROM used_challenges WHERE hash IN (SELECT hash FROM used_challenges WHERE expires_at <= ?1",
-    LIMIT_ROWS
-);
 /// Long closed. Whether a second factor that is off had counted is read from when it was turned on.
 const DELETE_CHANGES: &str = concat!(
     "DELETE FROM changes WHERE (account_id, about) IN (
@@ -129,7 +125,6 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("changes", DELETE_CHANGES, now.saturating_sub(NOTICE_TTL_S)),
         ("second_factors", DELETE_FACTORS, now.saturating_sub(changes_sql::OPEN_S)),
         ("waiting", DELETE_ASKED, now),
-        ("used_challenges", DELETE_CHALLENGES, now),
         ("guard_refusals", DELETE_GUARD_REFUSALS, guard_sql::first_day(now)),
         ("security_events", DELETE_EVENTS, now.saturating_sub(security_events::LISTED_S)),
         ("notices", DELETE_STALE_NOTICES, now.saturating_sub(NOTICE_TTL_S)),
