@@ -8,7 +8,7 @@ mod scans;
 pub use notice::{Notice, recovery_pending};
 pub use scans::{EndedScan, scans_ended};
 
-use chrono::DateTime;
+use chrono::{DateTime, Datelike as _, Month, Timelike as _};
 
 use self::layout::Footer;
 use crate::{cf::mailer::EmailMessage, credentials::mailed_token::MailedToken};
@@ -262,7 +262,9 @@ impl AccountEvent {
 /// For example "7 May 2026, 08:05 UTC".
 fn format_time(at: i64) -> Option<String> {
     let time = DateTime::from_timestamp(at, 0)?;
-    Some(time.format("%-d %B %Y, %H:%M UTC").to_string())
+    let month = u8::try_from(time.month()).ok().and_then(|month| Month::try_from(month).ok())?;
+    let (day, month, year) = (time.day(), month.name(), time.year());
+    Some(format!("{day} {month} {year}, {:02}:{:02} UTC", time.hour(), time.minute()))
 }
 
 #[cfg(test)]

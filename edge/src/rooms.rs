@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 /// The floors from bottom to top. Rooms on one floor don't use each other.
 const FLOORS: [&[&str]; 14] = [
-    &["error", "isolate", "meter", "schema"],
+    &["error", "isolate", "json", "meter"],
     &["cf"],
     &["account", "outbound"],
     &["credentials"],

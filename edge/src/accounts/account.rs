@@ -91,7 +91,6 @@ pub struct Deletion {
         (status = 204, description = "The account has been deleted"),
         (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
         (status = 409, description = "The password is younger than three days", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]

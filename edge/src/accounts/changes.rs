@@ -71,7 +71,6 @@ pub struct Stop {
         (status = 204, description = "Stopped. A reset of the password takes the changes back"),
         (status = 400, description = "The link is incomplete, or the change isn't open any more", body = PlainError),
         (status = 401, description = "The two-factor code is missing or wrong; the link still works", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
 pub async fn stop(

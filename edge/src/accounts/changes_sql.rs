@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::{
     cf::database::{Param, Statement},
     error::Error,
+    json,
     ledger::account::IS_OPEN,
 };
 
@@ -74,5 +75,5 @@ pub struct OpenChange {
 /// # Errors
 /// [`Error::internal`] if it isn't such an array.
 pub fn parse(open: &str) -> Result<Vec<OpenChange>, Error> {
-    serde_json::from_str(open).map_err(|error| Error::internal(format!("open changes: {error}")))
+    json::read(open.as_bytes()).map_err(|error| Error::internal(format!("open changes: {error}")))
 }

@@ -72,7 +72,6 @@ const RULE: Rule = Rule { burst: 3, interval: 8 * 60 * 60 };
         (status = 400, description = "Not an email address, the account's own mailbox, or a domain that doesn't exist, accepts no email or is on the list of disposable domains", body = PlainError),
         (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
         (status = 409, description = "Another change of the address is being carried out", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -208,7 +207,6 @@ pub struct ChangedEmail {
         (status = 200, description = "The address will be changed", body = ChangedEmail),
         (status = 400, description = "The link is unknown, replaced, dropped or expired", body = PlainError),
         (status = 403, description = "The password is wrong; the link still works", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
 // With the link alone, the owner of a mistyped mailbox could take over the account.

@@ -102,7 +102,6 @@ const KIND: &str = "public-key";
         (status = 200, description = "Options for the browser", body = CreationOptions),
         (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
         (status = 409, description = "`too_many_passkeys`: the account has 20", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]

@@ -59,7 +59,6 @@ pub struct RequestOptions {
     post, path = "/v1/auth/passkeys/sign-in/options", tag = "Passkeys", operation_id = "passkeySignInOptions",
     responses(
         (status = 200, description = "Options for the browser", body = RequestOptions),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
 pub async fn options(
@@ -147,7 +146,6 @@ impl UsedCredential {
         (status = 200, description = "Signed in", body = SessionCredentials),
         (status = 401, description = "The passkey is unknown, wrong or too late, or a two-factor code is missing or wrong", body = PlainError),
         (status = 403, description = "The account has been deactivated", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
 // The response and the work before it are the same for an unknown account, an unknown passkey and a wrong signature

@@ -67,7 +67,6 @@ pub struct ResetMailed {
     responses(
         (status = 200, description = "The same response whether or not the address has an account", body = ResetMailed),
         (status = 400, description = "Not an email address, or a domain that doesn't exist or accepts no email (`code: undeliverable_email`)", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
 // The response and the work before it are the same whether or not the address has an account
@@ -168,7 +167,6 @@ pub struct SuspectedKey {
     responses(
         (status = 200, description = "What the reset would do", body = ResetPreview),
         (status = 400, description = "The link is unknown, used, replaced or expired", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
 pub async fn show_reset(
@@ -233,7 +231,6 @@ pub struct Reset {
         (status = 200, description = "The password has been changed; signed in", body = SessionCredentials),
         (status = 400, description = "The link is unknown, used, replaced or expired, or the password breaks a rule", body = PlainError),
         (status = 401, description = "The two-factor code is missing or wrong; the link still works", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
 // Strangers' attempts never keep a mailbox's owner from using a reset link (docs/security.md, A3): only
@@ -291,7 +288,6 @@ pub struct Change {
         (status = 200, description = "The password has been changed; signed in", body = SessionCredentials),
         (status = 400, description = "The new password breaks a rule", body = PlainError),
         (status = 403, description = "The current password is wrong", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]

@@ -8,7 +8,7 @@ use crate::{
     app::App,
     cf::clock,
     credentials::proof::Caller,
-    error::{Error, PlainError, rate_limit::RateLimit},
+    error::{Error, rate_limit::RateLimit},
     extract::caller::shield,
     ledger::charge,
     limits::quota::{Day, QuotaReport, seconds_to_reset},
@@ -21,7 +21,6 @@ use crate::{
     get, path = "/v1/me/quota", tag = "Quota", operation_id = "showQuota",
     responses(
         (status = 200, description = "The report", body = QuotaReport),
-        (status = 401, description = "The API key or session is missing or no longer valid", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]

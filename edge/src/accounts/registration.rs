@@ -69,7 +69,6 @@ pub struct RegistrationResult {
     responses(
         (status = 201, description = "An email has been sent. The same response when the address has an account", body = RegistrationResult),
         (status = 400, description = "Not an email address, or a domain that doesn't exist or accepts no email (`code: undeliverable_email`), or is on the list of disposable domains (`code: disposable_email`). Or the password breaks a rule", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
 // The response and the work before it are the same whether or not the address has an account

@@ -98,7 +98,6 @@ pub struct Login {
         (status = 200, description = "Signed in", body = SessionCredentials),
         (status = 401, description = "Wrong email or password, an unconfirmed address, or a missing or wrong two-factor code", body = PlainError),
         (status = 403, description = "The account has been deactivated", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
 // The response and the work before it are the same for an unknown address and a wrong password

@@ -59,7 +59,6 @@ pub struct TotpSetUp {
         (status = 200, description = "The secret, shown once", body = TotpSetUp),
         (status = 403, description = "The password is wrong", body = PlainError),
         (status = 409, description = "Two-factor authentication is already on, or was turned on five times in three days", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -81,7 +80,7 @@ pub async fn set_up(
         .map_err(unsealable)?;
     let answer = TotpSetUp {
         secret: secret.to_base32(),
-        otpauth_url: secret.otpauth_url(&member.account.email).map_err(unsealable)?,
+        otpauth_url: secret.otpauth_url(&member.account.email),
     };
     let database = app.databases.of(member.account.id)?;
     if two_factor_sql::pend(database, member.session, &sealed).await? {
@@ -116,7 +115,6 @@ pub struct RecoveryCodes {
         (status = 200, description = "Ten recovery codes, shown once", body = RecoveryCodes),
         (status = 403, description = "The code is wrong", body = PlainError),
         (status = 409, description = "Already on, setup hasn't been started, or two-factor authentication was turned on five times in three days", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -170,7 +168,6 @@ pub struct PasswordAndCode {
         (status = 204, description = "Two-factor authentication is off"),
         (status = 403, description = "The password or the code is wrong", body = PlainError),
         (status = 409, description = "Two-factor authentication isn't on", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -202,7 +199,6 @@ pub async fn disable(
         (status = 200, description = "Ten new codes, shown once. The old ones have stopped working", body = RecoveryCodes),
         (status = 403, description = "The password or the code is wrong", body = PlainError),
         (status = 409, description = "Two-factor authentication isn't on, or was turned on or got new codes five times in three days", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]

@@ -8,11 +8,7 @@ use std::{
     time::Duration,
 };
 
-use serde::{
-    Deserialize, Serialize,
-    de::{DeserializeOwned, value::MapDeserializer},
-};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use worker::{
     D1Database,
     js_sys::{self, Array, Promise, futures::JsFuture},
@@ -28,6 +24,7 @@ use super::{
 use crate::{
     error::Error,
     isolate::{self, FOREVER},
+    json::Tree,
     meter::{self, Meter, Part, RunLimits, count_rows_written},
 };
 
@@ -174,9 +171,9 @@ impl Database {
             }
         };
         let text = answers.map_err(|error| self.threw(error))?.as_string().unwrap_or_default();
-        let rows = serde_json::from_slice(text.as_bytes()).map(Rows);
-        let rows = rows.map_err(|_| self.failed("not an answer"))?;
-        count_rows_written(|| rows.0.iter().filter_map(|(.., written)| *written).sum());
+        let rows = Tree::parse(text.as_bytes()).map(Rows);
+        let rows = rows.ok_or_else(|| self.failed("not an answer"))?;
+        count_rows_written(|| rows.written());
         Ok(rows)
     }
 
@@ -213,19 +210,18 @@ impl Database {
     }
 }
 
-type D1Row = Map<String, Value>;
-
-/// A statement's rows, its number of changes, and the number of rows written, as billed: index rows
-/// are included.
-type D1Answer = (Vec<D1Row>, Option<usize>, Option<u32>);
-
+/// For each statement its rows, its number of changes, and the number of rows written, as billed: index rows are
+/// included.
 #[derive(Debug)]
-pub struct Rows(Vec<D1Answer>);
+pub struct Rows(Tree);
 
 impl Rows {
-    fn rows(&self, index: usize) -> Result<&[D1Row], Error> {
-        let (rows, ..) = self.0.get(index).ok_or_else(|| failed("a result is missing"))?;
-        Ok(rows)
+    fn part(&self, index: usize, part: usize) -> Option<&Tree> {
+        self.0.items().get(index)?.items().get(part)
+    }
+
+    fn rows(&self, index: usize) -> Result<&[Tree], Error> {
+        Ok(self.part(index, 0).ok_or_else(|| failed("a result is missing"))?.items())
     }
 
     /// Fails when a row doesn't have the shape of `T`.
@@ -242,18 +238,18 @@ impl Rows {
     }
 
     pub fn changed(&self, index: usize) -> usize {
-        self.0.get(index).and_then(|(_, changed, _)| *changed).unwrap_or_default()
+        let changed = self.part(index, 1).and_then(Tree::as_u64);
+        changed.and_then(|changed| changed.try_into().ok()).unwrap_or_default()
+    }
+
+    fn written(&self) -> u32 {
+        let all = 0..self.0.items().len();
+        let written = all.filter_map(|index| self.part(index, 2)?.as_u64()?.try_into().ok());
+        written.fold(0, u32::saturating_add)
     }
 }
 
-/// Parses a row by the names of its fields: supporting positions too would double the code for each
-/// type. The parser's error quotes a value, so it isn't logged.
-fn typed<T: DeserializeOwned>(row: &D1Row) -> Result<T, Error> {
-    T::deserialize(columns(row)).map_err(|_| failed("a row of another shape"))
-}
-
-fn columns<'a>(
-    row: &'a D1Row,
-) -> MapDeserializer<'a, impl Iterator<Item = (&'a str, &'a Value)>, serde_json::Error> {
-    MapDeserializer::new(row.iter().map(|(name, value)| (name.as_str(), value)))
+/// The misfit quotes a value, so it isn't logged.
+fn typed<T: DeserializeOwned>(row: &Tree) -> Result<T, Error> {
+    T::deserialize(row).map_err(|_| failed("a row of another shape"))
 }

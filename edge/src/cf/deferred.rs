@@ -18,6 +18,11 @@ impl Deferred {
     }
 
     pub fn after_response(&self, work: impl Future<Output = ()> + 'static) {
+        self.start(Box::pin(work));
+    }
+
+    /// One type for all work: the runtime's promise around it is compiled for each type.
+    fn start(&self, work: Pin<Box<dyn Future<Output = ()>>>) {
         self.0.wait_until(work);
     }
 
@@ -39,14 +44,14 @@ impl Deferred {
     ) -> Option<T> {
         let (sender, receiver) = oneshot::channel();
         let meter = meter::current();
-        self.0.wait_until(async move {
+        self.start(Box::pin(async move {
             let done = match meter {
                 Some(meter) => metered(&meter, work).await,
                 None => work.await,
             };
             // If the request has ended, nobody receives the result.
             let _ = sender.send(done);
-        });
+        }));
         receiver.await.ok()
     }
 }

@@ -20,7 +20,7 @@ use super::{
     clock::{self, timed},
     glue,
 };
-use crate::meter::Part;
+use crate::{json, meter::Part};
 
 const BINDING: &str = "VERDICTS";
 /// Shortest lifetime that KV accepts, in seconds.
@@ -117,12 +117,12 @@ impl VerdictCache {
     async fn get_here(&self, key: &str) -> Option<CachedVerdict> {
         let text = glue::text_of(&self.here, &self.url(key), READ_TIMEOUT_MS);
         let text = timed(Part::Cache, JsFuture::from(text)).await.ok()?.as_string()?;
-        serde_json::from_slice(text.as_bytes()).ok()
+        json::read(text.as_bytes()).ok()
     }
 
     async fn get_everywhere(&self, key: &str) -> Option<CachedVerdict> {
         let text = timed(Part::Kv, clock::within(READ_TIMEOUT, self.kv.get(key))).await??;
-        serde_json::from_slice(text.as_bytes()).ok()
+        json::read(text.as_bytes()).ok()
     }
 
     /// Stores a verdict in this data centre, and waits briefly for the write: an immediate repeat from the same client

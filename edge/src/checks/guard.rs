@@ -22,7 +22,8 @@ use crate::{
     checks::guard_sql::{self, OwnerAction, PolicyChange, RefusalCount},
     credentials::{guard_hook::GuardHook, session::Session},
     error::{Error, PlainError},
-    extract::{json_body::JsonBody, request::RequestContext},
+    extract::{json_body::StrictBody, request::RequestContext},
+    json,
     limits::quota::date_time,
 };
 
@@ -174,9 +175,9 @@ fn to_response(app: &App, stored: StoredPolicy, refusals: Vec<RefusalCount>) -> 
         count: row.count,
     });
     GuardPolicy {
-        refuse: serde_json::from_str(&stored.refuse).unwrap_or_default(),
-        allow_domains: serde_json::from_str(&stored.allow_domains).unwrap_or_default(),
-        block_domains: serde_json::from_str(&stored.block_domains).unwrap_or_default(),
+        refuse: json::read(stored.refuse.as_bytes()).unwrap_or_default(),
+        allow_domains: json::read(stored.allow_domains.as_bytes()).unwrap_or_default(),
+        block_domains: json::read(stored.block_domains.as_bytes()).unwrap_or_default(),
         deadline_ms: stored.deadline_ms,
         supabase: Some(SupabaseHook {
             path: format!("/v1/guard/hooks/supabase/{}", hook.name(keys)),
@@ -194,8 +195,6 @@ fn to_response(app: &App, stored: StoredPolicy, refusals: Vec<RefusalCount>) -> 
     get, path = "/v1/guard", tag = "Guard", operation_id = "showGuard",
     responses(
         (status = 200, description = "The policy", body = GuardPolicy),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -216,8 +215,6 @@ pub async fn show(
     responses(
         (status = 200, description = "The policy", body = GuardPolicy),
         (status = 400, description = "`invalid_body`: an unknown member or kind, a text that is no domain, or a number out of its range", body = PlainError),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -225,7 +222,7 @@ pub async fn update(
     State(app): State<Arc<App>>,
     context: RequestContext,
     session: Session,
-    JsonBody(body): JsonBody<GuardSettings>,
+    StrictBody(body): StrictBody<GuardSettings>,
 ) -> Result<Json<GuardPolicy>, Error> {
     act(&app, session, OwnerAction::Change(body.change()?, context.event())).await
 }
@@ -238,8 +235,6 @@ pub async fn update(
     post, path = "/v1/guard/secret", tag = "Guard", operation_id = "rotateGuardSecret",
     responses(
         (status = 200, description = "The policy", body = GuardPolicy),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -257,7 +252,7 @@ mod tests {
     use super::{GuardSettings, RefusedKind};
 
     fn change(body: &str) -> Result<(Option<String>, Option<String>), String> {
-        let settings: GuardSettings = crate::extract::json_body::parse(body.as_bytes())
+        let settings: GuardSettings = crate::extract::json_body::parse_strict(body.as_bytes())
             .map_err(|error| format!("{error:?}"))?;
         let change = settings.change().map_err(|error| format!("{error:?}"))?;
         Ok((change.refuse, change.allow_domains))

@@ -13,8 +13,8 @@ use super::details::{Details, verdict_schema};
 use crate::{
     cf::{clock, verdict_cache::CachedVerdict},
     error::{Error, Outcome, rate_limit::RateLimit},
+    ledger::tally::status_schema,
     limits::quota::seconds_to_reset,
-    schema::status_schema,
 };
 
 /// Seconds after which a pending verdict may be available.

@@ -13,6 +13,7 @@ use crate::{
     cf::{clock, deferred::Deferred, log},
     credentials::{idempotency::Idempotent, proof::Caller, random},
     error::{Error, rate_limit::numbers},
+    json,
     ledger::charge::{self, Charged, Lease, StoredAnswer},
     limits::{
         quota::{Day, seconds_to_reset},
@@ -58,7 +59,7 @@ pub fn open<T: DeserializeOwned>(
     stored: &StoredAnswer,
 ) -> Result<T, Error> {
     let text = once.and_then(|once| once.open(&app.config.address_secrets, &stored.answer));
-    let answer = text.and_then(|text| serde_json::from_str(&text).ok());
+    let answer = text.and_then(|text| json::read(text.as_bytes()).ok());
     answer.ok_or_else(|| Error::internal("a stored answer could not be read"))
 }
 

@@ -176,7 +176,7 @@ impl ApiKey {
         base62::push(&mut text, subject, SUBJECT_WIDTH);
         base62::push(&mut text, self.terms(), TERMS_WIDTH);
         base62::push(&mut text, mac, MAC_WIDTH);
-        let checksum = crc32fast::hash(text.as_bytes());
+        let checksum = crc32(&text);
         base62::push(&mut text, checksum.into(), CHECKSUM_WIDTH);
         text
     }
@@ -190,7 +190,7 @@ impl ApiKey {
             return None;
         }
         let (covered, checksum) = presented.split_at_checked(presented.len() - CHECKSUM_WIDTH)?;
-        if base62::parse(checksum)? != u128::from(crc32fast::hash(covered.as_bytes())) {
+        if base62::parse(checksum)? != u128::from(crc32(covered)) {
             return None;
         }
         let (subject, rest) = body.split_at_checked(SUBJECT_WIDTH)?;
@@ -237,6 +237,14 @@ impl ApiKey {
         mac.update(&self.version.to_be_bytes());
         mac
     }
+}
+
+/// CRC-32 (ISO 3309), bit by bit: a crate's tables would be 16 KB of the Worker.
+fn crc32(text: &str) -> u32 {
+    !text.bytes().fold(u32::MAX, |sum, byte| {
+        let bits = 0..u8::BITS;
+        bits.fold(sum ^ u32::from(byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 * (sum & 1)))
+    })
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! Request bodies: JSON objects of at most 16 KiB; with a list or from a hook, at most 48 or 256 KiB.
 
 use axum::{
-    body::to_bytes,
+    body::{Bytes, to_bytes},
     extract::{FromRequest, Request},
 };
 use serde::de::DeserializeOwned;
 
-use crate::error::Error;
+use crate::{
+    error::Error,
+    json::{Misfit, Strict, Tree},
+};
 
 /// Greatest size of most request bodies, in bytes.
 pub const BODY_BYTES_MAX: usize = 16 * 1024;
@@ -36,36 +39,48 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
-        let limit = limit_of(request.uri().path());
-        let bytes =
-            to_bytes(request.into_body(), limit).await.map_err(|_| Error::body_too_large(limit))?;
-        parse(&bytes).map(Self)
+        parse(&body(request).await?).map(Self)
     }
+}
+
+/// A body whose members must all be fields of `T`, which has `deny_unknown_fields` for the description.
+pub struct StrictBody<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for StrictBody<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
+        parse_strict(&body(request).await?).map(Self)
+    }
+}
+
+async fn body(request: Request) -> Result<Bytes, Error> {
+    let limit = limit_of(request.uri().path());
+    to_bytes(request.into_body(), limit).await.map_err(|_| Error::body_too_large(limit))
 }
 
 /// The error may quote the body: it is sent to the caller and never logged.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    T::deserialize(&object(bytes)?).map_err(unreadable)
+}
+
+pub fn parse_strict<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    T::deserialize(Strict(&object(bytes)?)).map_err(unreadable)
+}
+
+fn unreadable(misfit: Misfit) -> Error {
+    Error::invalid_body(misfit.to_string())
+}
+
+fn object(bytes: &[u8]) -> Result<Tree, Error> {
     // An empty body counts as an object without members, so that the error names the missing
     // member.
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
-    // Serde would also accept an array of the members in order.
-    if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{')
-        && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
-    {
-        return Err(Error::invalid_body("The request body must be a JSON object."));
+    match Tree::parse(bytes) {
+        Some(object @ Tree::Object(_)) => Ok(object),
+        Some(_) => Err(Error::invalid_body("The request body must be a JSON object.")),
+        None => Err(not_json(bytes)),
     }
-    // The parser skips ignored members without checking their UTF-8 (RFC 8259 §8.1).
-    std::str::from_utf8(bytes).map_err(|_| not_json(bytes))?;
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let inner = error.inner();
-        if !inner.is_data() {
-            return not_json(bytes);
-        }
-        Error::invalid_body(misfit(&error.path().to_string(), &inner.to_string()))
-    })?;
-    reader.end().map_err(|_| not_json(bytes))?;
-    Ok(value)
 }
 
 fn not_json(bytes: &[u8]) -> Error {
@@ -79,56 +94,6 @@ fn not_json(bytes: &[u8]) -> Error {
         "The request body begins with a byte order mark. Send UTF-8 without one."
     } else {
         "The request body is not JSON."
-    })
-}
-
-/// `error` is serde's; `path` is the member's path, or `.` for the body itself.
-fn misfit(path: &str, error: &str) -> String {
-    let error = error.split_once(" at line ").map_or(error, |(error, _)| error);
-    let field_after = |prefix: &str| error.strip_prefix(prefix)?.split('`').nth(1);
-    let within = |name: &str| if path == "." { name.to_owned() } else { format!("{path}.{name}") };
-    if let Some(name) = field_after("missing field") {
-        return format!("Missing '{}' field in request body.", within(name));
-    }
-    if let Some(name) = field_after("duplicate field") {
-        return format!("The '{}' field is there twice.", within(name));
-    }
-    if let Some(name) = field_after("unknown field") {
-        let mut known = error.split('`').skip(3).step_by(2);
-        let meant = known.find(|it| are_alike(name, it));
-        let meant = meant.map(|meant| format!(" Did you mean '{meant}'?")).unwrap_or_default();
-        return format!("There is no '{name}' field.{meant}");
-    }
-    if let Some(value) = field_after("unknown variant") {
-        let names: Vec<_> = error.split('`').skip(3).step_by(2).collect();
-        let names = names.join(", ");
-        return format!("The '{path}' field can't be '{value}'. It is one of: {names}.");
-    }
-    let expected = error.rsplit_once("expected ").map(|(_, expected)| expected);
-    match expected.and_then(kind) {
-        Some(kind) => format!("The '{path}' field must be {kind}."),
-        None => format!("The '{path}' field isn't valid: {error}."),
-    }
-}
-
-fn are_alike(name: &str, member: &str) -> bool {
-    let alike = name.bytes().zip(member.bytes()).take_while(|(a, b)| a == b);
-    alike.count() >= ALIKE_BYTES_MIN
-}
-
-/// Number of first bytes that a misspelt member shares with the one that was meant.
-const ALIKE_BYTES_MIN: usize = 4;
-
-fn kind(expected: &str) -> Option<&'static str> {
-    Some(match expected {
-        "a string" | "a borrowed string" => "a string",
-        "a boolean" => "a boolean",
-        "a sequence" => "a list",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
-        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
-        "f32" | "f64" => "a number",
-        expected if expected.starts_with("struct ") || expected == "a map" => "an object",
-        _ => return None,
     })
 }
 

@@ -32,7 +32,7 @@ use crate::{
     extract::{
         caller::{any_key, shield, still_good},
         client_network::ClientNetwork,
-        json_body::JsonBody,
+        json_body::{JsonBody, StrictBody},
         member::Member,
         password_proof::PasswordProof,
         request::RequestContext,
@@ -76,7 +76,7 @@ impl KeyDetails {
             rights: Rights::from_bits(stored.rights).names(),
             used_today: stored.daily_limit.map(|_| stored.used_today),
             daily_limit: stored.daily_limit,
-            last_used_on: (stored.day > 0).then(|| last_day.format("%Y-%m-%d").to_string()),
+            last_used_on: (stored.day > 0).then(|| last_day.date_naive().to_string()),
             expires_at: time(stored.expires_at.into()),
             created_at: date_time(stored.created_at),
             previous_until: time(stored.previous_until),
@@ -128,7 +128,6 @@ pub struct ReplacedKeys {
         (status = 400, description = "`invalid_key`, or the body is malformed", body = PlainError),
         (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated", body = PlainError),
         (status = 409, description = "`too_many_keys`: the account has 20", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -139,7 +138,7 @@ pub async fn make(
     context: RequestContext,
     member: Member,
     client: ClientNetwork,
-    JsonBody(body): JsonBody<KeyRequest>,
+    StrictBody(body): StrictBody<KeyRequest>,
 ) -> Result<(StatusCode, Json<NewKeyText>), Error> {
     let now = clock::now();
     let terms = body.terms(now)?;
@@ -244,7 +243,6 @@ fn done(outcome: KeyOutcome) -> Option<Result<StatusCode, Error>> {
     responses(
         (status = 200, description = "The new keys", body = ReplacedKeys),
         (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -274,7 +272,6 @@ pub async fn replace_all(
         (status = 200, description = "The key with its new text", body = NewKeyText),
         (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated", body = PlainError),
         (status = 404, description = "The account has no such key", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]

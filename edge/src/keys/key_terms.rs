@@ -1,6 +1,6 @@
 //! The terms of a further key: its name, rights, daily limit and end.
 
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use secrecy::SecretString;
 use serde::Deserialize;
 use utoipa::{
@@ -98,7 +98,7 @@ impl KeyRequest {
                 "A key with a daily limit can't have the right scans: a scan isn't counted by address.",
             ));
         }
-        let end = self.expires_at.as_deref().map(str::parse::<DateTime<Utc>>).transpose();
+        let end = self.expires_at.as_deref().map(DateTime::parse_from_rfc3339).transpose();
         let end = end.map_err(|_| {
             Error::invalid_key(
                 "The 'expires_at' field must be a time, such as 2027-01-31T00:00:00Z.",

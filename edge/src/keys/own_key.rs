@@ -61,7 +61,6 @@ pub struct CurrentApiKey {
     responses(
         (status = 200, description = "The new key", body = NewApiKey),
         (status = 403, description = "The two-factor code is missing or wrong, or the key has been deactivated", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -100,7 +99,6 @@ pub async fn rotate(
     responses(
         (status = 200, description = "The key", body = CurrentApiKey),
         (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the key has been deactivated", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
 )]

@@ -10,8 +10,29 @@ use serde::{
 };
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{Object, RefOr, Schema, Type},
+    openapi::{Object, OneOf, RefOr, Schema, Type},
 };
+
+use crate::json;
+
+/// Schema of `true`, `false` or one of the seven strings.
+pub fn status_schema() -> Schema {
+    let strings =
+        Status::ALL.into_iter().map(Status::as_str).filter(|s| !matches!(*s, "true" | "false"));
+    let boolean = Object::builder().schema_type(Type::Boolean).build();
+    let string = Object::builder().schema_type(Type::String).enum_values(Some(strings)).build();
+    OneOf::builder()
+        .item(boolean)
+        .item(string)
+        .description(Some(
+            "`true`: the mail server accepts the address. `false`: it refuses it. `invalid_format`, \
+             `domain_not_found` and `no_mx_records`: the address can't receive mail either. The \
+             other strings: it isn't known, and the mailbox may well exist. Compare with `true` and \
+             `false` themselves: a non-empty string counts as true in many languages.",
+        ))
+        .build()
+        .into()
+}
 
 /// Names under which verdicts are counted.
 pub trait Class: Copy + PartialEq + 'static {
@@ -119,7 +140,7 @@ impl<'de, C: Class> Deserialize<'de> for Tally<C> {
 
 pub fn from_column<'de, C: Class, D: Deserializer<'de>>(from: D) -> Result<Tally<C>, D::Error> {
     let text = String::deserialize(from)?;
-    serde_json::from_slice(text.as_bytes()).map_err(|_| D::Error::custom("counts of another form"))
+    json::read(text.as_bytes()).map_err(|_| D::Error::custom("counts of another form"))
 }
 
 impl<C: Class> PartialSchema for Tally<C> {

@@ -2,7 +2,7 @@
 //! database can enforce them.
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use utoipa::ToSchema;
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
@@ -30,6 +30,17 @@ impl Day {
 pub fn date_time(seconds: u64) -> DateTime<Utc> {
     let time = i64::try_from(seconds).ok().and_then(|s| DateTime::from_timestamp(s, 0));
     time.unwrap_or(DateTime::<Utc>::MAX_UTC)
+}
+
+/// A time read from RFC 3339. Chrono's own reader takes other forms too, with 10 KB of code.
+#[derive(Debug, Clone, Copy)]
+pub struct GivenTime(pub DateTime<Utc>);
+
+impl<'de> Deserialize<'de> for GivenTime {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let time = DateTime::parse_from_rfc3339(&String::deserialize(from)?);
+        time.map(|time| Self(time.into())).map_err(D::Error::custom)
+    }
 }
 
 /// Whole seconds from `now` (Unix seconds) to the reset; at least 1.

@@ -116,10 +116,8 @@ pub async fn change(
     let id = account.to_string();
     let statements = change.statements.iter().map(|sql| (*sql, of_call((&id).into())));
     let statements = statements.collect();
-    run(app, deed, account, (change.record, ""), statements, |account| {
-        Error::not_possible((change.refusal)(account))
-    })
-    .await
+    let refusal = |account: &Overview| Error::not_possible((change.refusal)(account));
+    run(app, deed, account, (change.record, ""), statements, &refusal).await
 }
 
 const RECORD_PLAN: &str = record!("EXISTS (SELECT 1 FROM plans WHERE name = ?6)");
@@ -154,7 +152,7 @@ pub async fn set_plan(
     let end = vec![until.into(), clock::now_ms().into()];
     let statements =
         vec![(INSERT_PLAN_NOTICE, params.clone()), (UPDATE_PLAN, [params, end].concat())];
-    run(app, deed, account, (RECORD_PLAN, plan), statements, |_| Error::no_such_plan()).await
+    run(app, deed, account, (RECORD_PLAN, plan), statements, &|_| Error::no_such_plan()).await
 }
 
 const RECORD: &str = record!("true");
@@ -179,7 +177,7 @@ pub async fn grant_checks(
     let (id, value) = (account.to_string(), number.to_string());
     let params = vec![(&id).into(), deed.call.into(), number.into()];
     let statements = vec![(UPDATE_WELCOME, params)];
-    run(app, deed, account, (RECORD, &value), statements, |_| Error::no_such_account()).await
+    run(app, deed, account, (RECORD, &value), statements, &|_| Error::no_such_account()).await
 }
 
 /// Writes the record with its value and runs the statements in one transaction; answers with the account as it then is.
@@ -190,7 +188,7 @@ async fn run(
     account: AccountId,
     (record, value): (&'static str, &str),
     mut statements: Vec<Statement<'_>>,
-    refusal: impl FnOnce(&Overview) -> Error,
+    refusal: &(dyn Fn(&Overview) -> Error + Sync),
 ) -> Result<Response, Error> {
     let (database, id) = (app.databases.of(account)?, account.to_string());
     statements.insert(0, (record, [vec![(&id).into()], deed.params(value).to_vec()].concat()));

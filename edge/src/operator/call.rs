@@ -8,7 +8,6 @@ use axum::{
     http::HeaderMap,
     response::Response,
 };
-use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{accounts, deed::Deed, directory, exceptions, overview, plans, records};
@@ -22,6 +21,7 @@ use crate::{
         request::RequestContext,
     },
     limits::{
+        quota::GivenTime,
         rules::{Gate, Key, Rule},
         throttle::Attempt,
     },
@@ -67,7 +67,7 @@ pub enum Action {
     Plans,
     Audit { account: Option<String> },
     // Changes of an account.
-    SetPlan { account: String, plan: String, until: Option<DateTime<Utc>> },
+    SetPlan { account: String, plan: String, until: Option<GivenTime> },
     GrantChecks { account: String, number: u32 },
     DeactivateKey(Target),
     ReactivateKey(Target),
@@ -177,34 +177,33 @@ pub async fn receive(
     let (action, id) = (call.action.name(), call.id.as_str());
     log::line(&CallLine { event: "operator", request_id: &context.id, operator, action, id });
     let deed = Deed { call: id, operator, action, reason: &call.reason };
-    let change = async |account: &str, change: &'static accounts::AccountChange| {
-        accounts::change(&app, &deed, account, change).await
-    };
-    match call.action {
-        Action::List => records::list(&app).await,
-        Action::Search { text } => records::search(&app, &text).await,
-        Action::Audit { account } => records::audit(&app, account.as_deref()).await,
-        Action::Show(of) => overview::show(&app, &of.account).await,
-        Action::Tenant { name } => overview::of_tenant(&app, &name).await,
-        Action::Plans => plans::list(&app).await,
+    let (of, change) = match call.action {
+        Action::List => return records::list(&app).await,
+        Action::Search { text } => return records::search(&app, &text).await,
+        Action::Audit { account } => return records::audit(&app, account.as_deref()).await,
+        Action::Show(of) => return overview::show(&app, &of.account).await,
+        Action::Tenant { name } => return overview::of_tenant(&app, &name).await,
+        Action::Plans => return plans::list(&app).await,
         Action::SetSize { plan, size, number } => {
-            plans::set_size(&app, &deed, &plan, size, number).await
+            return plans::set_size(&app, &deed, &plan, size, number).await;
         }
-        Action::Allow { email } => exceptions::allow(&app, &deed, &email).await,
-        Action::Enter { accounts } => directory::enter(&app, &deed, &accounts).await,
+        Action::Allow { email } => return exceptions::allow(&app, &deed, &email).await,
+        Action::Enter { accounts } => return directory::enter(&app, &deed, &accounts).await,
         Action::SetPlan { account, plan, until } => {
-            accounts::set_plan(&app, &deed, &account, &plan, until).await
+            return accounts::set_plan(&app, &deed, &account, &plan, until.map(|until| until.0))
+                .await;
         }
         Action::GrantChecks { account, number } => {
-            accounts::grant_checks(&app, &deed, &account, number).await
+            return accounts::grant_checks(&app, &deed, &account, number).await;
         }
-        Action::DeactivateKey(of) => change(&of.account, &accounts::DEACTIVATE_KEY).await,
-        Action::ReactivateKey(of) => change(&of.account, &accounts::REACTIVATE_KEY).await,
-        Action::Deactivate(of) => change(&of.account, &accounts::DEACTIVATE).await,
-        Action::Reactivate(of) => change(&of.account, &accounts::REACTIVATE).await,
-        Action::Recover(of) => change(&of.account, &accounts::RECOVER).await,
-        Action::StopRecovery(of) => change(&of.account, &accounts::STOP_RECOVERY).await,
-        Action::Delete(of) => change(&of.account, &accounts::DELETE).await,
-        Action::Undelete(of) => change(&of.account, &accounts::UNDELETE).await,
-    }
+        Action::DeactivateKey(of) => (of, &accounts::DEACTIVATE_KEY),
+        Action::ReactivateKey(of) => (of, &accounts::REACTIVATE_KEY),
+        Action::Deactivate(of) => (of, &accounts::DEACTIVATE),
+        Action::Reactivate(of) => (of, &accounts::REACTIVATE),
+        Action::Recover(of) => (of, &accounts::RECOVER),
+        Action::StopRecovery(of) => (of, &accounts::STOP_RECOVERY),
+        Action::Delete(of) => (of, &accounts::DELETE),
+        Action::Undelete(of) => (of, &accounts::UNDELETE),
+    };
+    accounts::change(&app, &deed, &of.account, change).await
 }

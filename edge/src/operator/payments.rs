@@ -25,6 +25,7 @@ use crate::{
         request::RequestContext,
     },
     ledger::plans::{self, PlanEvent},
+    limits::quota::GivenTime,
     mail::AccountEvent,
     notices,
 };
@@ -41,9 +42,9 @@ struct PlanOrder {
     reference: String,
     plan: String,
     /// End of the plan; absent or null if it has none.
-    until: Option<DateTime<Utc>>,
+    until: Option<GivenTime>,
     /// Time of the payment provider's event.
-    occurred_at: DateTime<Utc>,
+    occurred_at: GivenTime,
 }
 
 /// Response of `POST /operator/plans`.
@@ -81,8 +82,8 @@ pub async fn set_plan(
         &PlanEvent {
             account,
             plan: &order.plan,
-            until: order.until.map_or(0, seconds),
-            occurred_at_ms: occurred_at_ms(order.occurred_at, now)?,
+            until: order.until.map_or(0, |until| seconds(until.0)),
+            occurred_at_ms: occurred_at_ms(order.occurred_at.0, now)?,
             event: id,
         },
     )

@@ -5,7 +5,10 @@
 
 use serde::Deserialize;
 
-use crate::cf::{fetch::OutgoingRequest, log};
+use crate::{
+    cf::{fetch::OutgoingRequest, log},
+    json,
+};
 
 /// A registration spends about 40 ms on hashing, and a healthy resolver takes tens of ms.
 const PATIENCE_MS: u32 = 1_000;
@@ -83,7 +86,7 @@ pub async fn resolve(url: &str, domain: &str, kind: &str) -> Option<DnsDocument>
     if reply.status() != 200 {
         return None;
     }
-    serde_json::from_slice(reply.text().await?.as_bytes()).ok()
+    json::read(reply.text().await?.as_bytes()).ok()
 }
 
 #[cfg(test)]

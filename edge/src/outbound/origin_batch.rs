@@ -13,6 +13,7 @@ use crate::{
         fetch::{Chunks, Reply},
     },
     error::Error,
+    json,
     meter::Part,
 };
 
@@ -70,16 +71,8 @@ impl Origins {
         call: BatchCall<'_>,
     ) -> Result<Vec<BatchItem>, Error> {
         let mut outcomes = vec![None; addresses.len()];
-        // Origins that hung recently are tried last.
-        let now = clock::now_ms();
-        let orders: Vec<Vec<&str>> = addresses
-            .iter()
-            .map(|address| {
-                let mut order = origins::in_order(self.urls(), address.domain());
-                order.sort_by_key(|origin| self.health().is_skipped(origin, now));
-                order
-            })
-            .collect();
+        let orders: Vec<Vec<&str>> =
+            addresses.iter().map(|address| self.in_order(address.domain())).collect();
         let mut open: Vec<usize> = (0..addresses.len()).collect();
         for rank in 0..self.urls().len() {
             let groups = groups(&open, &orders, rank);
@@ -236,7 +229,7 @@ async fn lines(
         while let Some(length) = rest.iter().skip(start).position(|byte| *byte == b'\n') {
             let line = rest.get(start..start + length).unwrap_or_default();
             start += length + 1;
-            let Ok(line) = serde_json::from_slice::<BatchLine>(line) else { continue };
+            let Ok(line) = json::read::<BatchLine>(line) else { continue };
             let Some(index) = line.index else { return lines };
             let not_asked = line.not_asked_retry_after;
             let not_asked = not_asked.map(|after| BatchItem::NotAsked(after.max(RETRY_AFTER_S)));

@@ -6,6 +6,7 @@ use super::origins::{self, Origins};
 use crate::{
     cf::clock::{self, timed},
     error::Error,
+    json,
     meter::Part,
 };
 
@@ -28,8 +29,7 @@ impl Origins {
         let ticket =
             Ticket::issue_for(self.tickets(), request_id, body.as_bytes(), now, Some(tenant))
                 .map_err(|error| Error::internal(format!("ticket: {error}")))?;
-        let mut order = origins::in_order(self.urls(), domain);
-        order.sort_by_key(|origin| self.health().is_skipped(origin, clock::now_ms()));
+        let order = self.in_order(domain);
         let mut failures = Vec::new();
         for (index, origin) in order.iter().enumerate() {
             let time_left = deadline.saturating_sub(clock::now_ms());
@@ -60,8 +60,7 @@ async fn report_of(
     match reply.status() {
         200 => {
             let text = reply.text().await.ok_or("half an answer")?;
-            serde_json::from_slice(text.as_bytes())
-                .map_err(|_| "an answer that is no domain report".to_owned())
+            json::read(text.as_bytes()).map_err(|_| "an answer that is no domain report".to_owned())
         }
         status => Err(format!("status {status}")),
     }

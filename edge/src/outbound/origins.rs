@@ -16,6 +16,7 @@ use crate::{
         fetch::{OutgoingRequest, Reply},
     },
     error::Error,
+    json,
     meter::{self, Part},
 };
 
@@ -70,14 +71,23 @@ impl Origins {
         &self.health
     }
 
+    /// The origins in the order for a recipient's domain; those that hung recently are last.
+    pub(super) fn in_order(&self, domain: &str) -> Vec<&str> {
+        let now = clock::now_ms();
+        let order = in_order(&self.urls, domain).into_iter();
+        let (skipped, mut order): (Vec<_>, Vec<_>) =
+            order.partition(|origin| self.health.is_skipped(origin, now));
+        order.extend(skipped);
+        order
+    }
+
     pub(super) const fn tickets(&self) -> &KeyRing {
         &self.tickets
     }
 
-    /// Tries the origins for this domain in order until one returns a verdict or the deadline
-    /// (milliseconds of the Worker's clock) has passed. `tenant` identifies the account. Origins
-    /// that hung recently are tried last. At `awaited_until` the caller takes what is known. `remembers` says whether
-    /// an origin may keep the verdict and answer with an earlier one.
+    /// Tries the origins for this domain in order until one returns a verdict or the deadline (milliseconds of the
+    /// Worker's clock) has passed. `tenant` identifies the account. At `awaited_until` the caller takes what is known.
+    /// `remembers` says whether an origin may keep the verdict and answer with an earlier one.
     ///
     /// # Errors
     /// [`Error::upstream`] when no origin returned a verdict: each was unreachable, slow, at
@@ -99,12 +109,9 @@ impl Origins {
             Ticket::issue_for(&self.tickets, request_id, body.as_bytes(), now_s, Some(tenant))
                 .map_err(|error| Error::internal(format!("ticket: {error}")))?;
         let mut failures = Vec::new();
-        let order = in_order(&self.urls, address.domain()).into_iter();
-        let (skipped, order): (Vec<_>, Vec<_>) =
-            order.partition(|origin| self.health.is_skipped(origin, now));
         let share = deadline.saturating_sub(now) / FURTHER_ORIGIN_DIVISOR;
         let mut reserve = share.saturating_mul(self.urls.len() as u64);
-        for origin in order.into_iter().chain(skipped) {
+        for origin in self.in_order(address.domain()) {
             reserve = reserve.saturating_sub(share);
             let time_left = deadline.saturating_sub(clock::now_ms());
             if time_left == 0 {
@@ -240,8 +247,7 @@ async fn verdict_of(
     match reply.status() {
         200 => {
             let text = reply.text().await.ok_or("half an answer")?;
-            serde_json::from_slice(text.as_bytes())
-                .map_err(|_| "an answer that is not a verdict".to_owned())
+            json::read(text.as_bytes()).map_err(|_| "an answer that is not a verdict".to_owned())
         }
         status => Err(format!("status {status}")),
     }
@@ -270,13 +276,16 @@ pub(super) async fn post(
 
 /// The origins in the order for a recipient's domain. Rendezvous hashing keeps one domain's connections and caches at
 /// one origin, and an added or removed origin affects only its own domains.
-pub(super) fn in_order<'a>(origins: &'a [String], domain: &str) -> Vec<&'a str> {
+fn in_order<'a>(origins: &'a [String], domain: &str) -> Vec<&'a str> {
     if let [only] = origins {
         return vec![only];
     }
-    let weighted = origins.iter().map(|origin| (weight(origin, domain), origin.as_str()));
-    let mut heaviest_first: Vec<_> = weighted.collect();
-    heaviest_first.sort_unstable_by(|a, b| b.cmp(a));
+    let mut heaviest_first = Vec::new();
+    for origin in origins {
+        let weighted = (weight(origin, domain), origin.as_str());
+        let place = heaviest_first.partition_point(|other| *other > weighted);
+        heaviest_first.insert(place, weighted);
+    }
     heaviest_first.into_iter().map(|(_, origin)| origin).collect()
 }
 

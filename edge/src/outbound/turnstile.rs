@@ -5,7 +5,10 @@ use std::fmt;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
-use crate::cf::{fetch::OutgoingRequest, log};
+use crate::{
+    cf::{fetch::OutgoingRequest, log},
+    json,
+};
 
 /// Time limit in milliseconds. A request with a token waits for Turnstile, whether or not its address has an account.
 const PATIENCE_MS: u32 = 2_000;
@@ -54,7 +57,7 @@ impl Turnstile {
             Some(reply) => reply.text().await,
             None => None,
         };
-        match reply.and_then(|text| serde_json::from_str::<Verification>(&text).ok()) {
+        match reply.and_then(|text| json::read::<Verification>(text.as_bytes()).ok()) {
             Some(verification) => verification.success,
             None => {
                 log::failure("turnstile", &"the service did not answer");

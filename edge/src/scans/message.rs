@@ -12,6 +12,7 @@ use crate::{
         sealed::{self, SCANS, SealError},
     },
     error::Error,
+    json,
 };
 
 /// An address and its positions within the part; a repeated address has several.
@@ -82,7 +83,7 @@ impl ScanMessage {
     pub fn open(&self, keys: &KeyRing) -> Result<Vec<WaitingAddress>, SealError> {
         let text = sealed::open(keys, SCANS, &self.position.about(), &self.sealed)?;
         let text = std::str::from_utf8(&text).map_err(|_| SealError)?;
-        serde_json::from_slice(text.as_bytes()).map_err(|_| SealError)
+        json::read(text.as_bytes()).map_err(|_| SealError)
     }
 
     /// To be delivered after `delay` seconds.
@@ -93,7 +94,7 @@ impl ScanMessage {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        serde_json::from_slice(text.as_bytes()).ok()
+        json::read(text.as_bytes()).ok()
     }
 }
 

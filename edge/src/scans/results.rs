@@ -4,6 +4,8 @@
 use rcpt_shared::{CatchAll, Confidence, Deliverability, Malformed, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
+use crate::json;
+
 /// The stored result of one position. A reader ignores unknown members.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredResult {
@@ -141,7 +143,7 @@ pub fn to_text(results: &[StoredResult]) -> String {
 
 /// Nothing for a damaged text.
 pub fn from_text(text: &str) -> Vec<StoredResult> {
-    serde_json::from_slice(text.as_bytes()).unwrap_or_default()
+    json::read(text.as_bytes()).unwrap_or_default()
 }
 
 pub fn latest<'a>(

@@ -24,8 +24,7 @@ use super::{
 use crate::{
     app::App,
     error::{Error, PlainError},
-    ledger::tally::Class,
-    schema::status_schema,
+    ledger::tally::{Class, status_schema},
 };
 
 /// The result of one position.

@@ -123,8 +123,6 @@ fn to_response(
     get, path = "/v1/notifications", tag = "Scans", operation_id = "showNotifications",
     responses(
         (status = 200, description = "The settings", body = Notifications),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -159,8 +157,6 @@ pub struct NotificationSettings {
     responses(
         (status = 200, description = "The settings", body = Notifications),
         (status = 400, description = "`invalid_body`, `invalid_webhook` or `webhook_not_public`", body = PlainError),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -203,9 +199,7 @@ const BOTH_SIGN_S: u64 = 24 * 60 * 60;
     post, path = "/v1/notifications/secret", tag = "Scans", operation_id = "rotateWebhookSecret",
     responses(
         (status = 200, description = "The settings", body = Notifications),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 409, description = "`no_webhook`", body = PlainError),
-        (status = 429, description = "Too many requests", body = PlainError),
     ),
     security(("Session" = [])),
 )]
@@ -233,7 +227,6 @@ const TESTS: Rule = Rule { burst: 10, interval: 6 * 60 };
     post, path = "/v1/notifications/test", tag = "Scans", operation_id = "testWebhook",
     responses(
         (status = 200, description = "The delivery, with the answer's status", body = Delivery),
-        (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 409, description = "`no_webhook`", body = PlainError),
         (status = 429, description = "Too many tests", body = PlainError),
     ),

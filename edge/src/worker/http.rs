@@ -27,12 +27,14 @@ use crate::{
         caller::API_KEY_HEADER, client_network, continent::Continent, device, json_body::limit_of,
         request::IDEMPOTENCY_KEY,
     },
+    json,
 };
 
 /// Builds a request with its body in memory. A body above the largest accepted size is cut off
 /// after one byte more, and is rejected as too large.
 pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
-    let Head { method, url, headers } = serde_json::from_str(&glue::head_of(&from, &NAMES))?;
+    let head = glue::head_of(&from, &NAMES);
+    let Head { method, url, headers } = json::read(head.as_bytes()).map_err(|_| "no head")?;
     let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
     let uri: Uri = url.parse().unwrap_or_else(|_| Uri::from_static("/"));
     let limit = limit_of(uri.path());

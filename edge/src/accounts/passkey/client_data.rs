@@ -3,6 +3,8 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Deserialize;
 
+use crate::json;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ceremony {
     Create,
@@ -21,7 +23,7 @@ struct ClientData {
 /// The challenge that a browser answered for the portal. `None` for another ceremony or origin, and if the page was
 /// embedded in another site's page.
 pub fn challenge_of(json: &[u8], ceremony: Ceremony, origin: &str) -> Option<Vec<u8>> {
-    let data: ClientData = serde_json::from_slice(json).ok()?;
+    let data: ClientData = json::read(json).ok()?;
     let r#type = match ceremony {
         Ceremony::Create => "webauthn.create",
         Ceremony::Get => "webauthn.get",

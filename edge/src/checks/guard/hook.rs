@@ -26,6 +26,7 @@ use crate::{
     },
     error::{Error, Outcome, PlainError},
     extract::{json_body::LIST_BODY_BYTES_MAX, request::RequestContext},
+    json,
 };
 
 const ID_CHARS_MAX: usize = 255;
@@ -107,7 +108,7 @@ pub async fn supabase(
     };
     let id =
         signed_id(&app, hook, &head.headers, &body).ok_or_else(Error::invalid_hook_signature)?;
-    let email = serde_json::from_slice::<SupabaseCall>(&body).ok();
+    let email = json::read::<SupabaseCall>(&body).ok();
     let email = email.and_then(|call| call.user.email).filter(|email| !email.trim().is_empty());
     let Some(email) = email else { return Ok(SupabaseAnswer::of(None)) };
     let is_admitted = app.shield.admits_check(&format!("{} by hook", hook.account)).await;

@@ -13,7 +13,7 @@ use super::{
     RefusedKind,
     domains::holds,
 };
-use crate::{app::policies::StoredPolicy, error::rate_limit::RateLimit};
+use crate::{app::policies::StoredPolicy, error::rate_limit::RateLimit, json};
 
 /// The answer about a sign-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -143,9 +143,9 @@ pub struct Policy {
 impl Policy {
     pub fn of(stored: &StoredPolicy) -> Self {
         Self {
-            refuse: serde_json::from_str(&stored.refuse).unwrap_or_default(),
-            allow: serde_json::from_str(&stored.allow_domains).unwrap_or_default(),
-            block: serde_json::from_str(&stored.block_domains).unwrap_or_default(),
+            refuse: json::read(stored.refuse.as_bytes()).unwrap_or_default(),
+            allow: json::read(stored.allow_domains.as_bytes()).unwrap_or_default(),
+            block: json::read(stored.block_domains.as_bytes()).unwrap_or_default(),
             deadline_ms: stored.deadline_ms,
         }
     }
