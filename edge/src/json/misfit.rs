@@ -1,10 +1,10 @@
-//! What is wrong with a value from outside.
+//! Sentences about values from outside that no type has.
 
 use std::fmt;
 
 use serde::de::{self, Error as _, Expected, Unexpected};
 
-/// The first value that a type can't have, as a sentence for whoever sent the text. It may quote the value.
+/// The first value that a type can't have, as a sentence for the sender of the text. It may quote the value.
 #[derive(Debug)]
 pub struct Misfit {
     /// The member's path, like `list[1].name`.
