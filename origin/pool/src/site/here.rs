@@ -49,8 +49,8 @@ impl Use {
 pub(crate) struct Here<S> {
     pub(super) limits: Limits,
     pub(super) most: usize,
-    /// A site has few meters, so lookups need no hash.
-    pub meters: BTreeMap<MeterKey, Meter>,
+    /// A site has few meters, so lookups need no hash. Boxed, because a map has room for eleven.
+    pub meters: BTreeMap<MeterKey, Box<Meter>>,
     pub(super) domains: Gates<Key>,
     pub(super) addresses: Gates<IpAddr>,
     pub(super) costs: Costs,
@@ -90,7 +90,7 @@ impl<S> Here<S> {
 
     pub(crate) fn meter(&mut self, key: MeterKey) -> &mut Meter {
         let limits = self.limits;
-        self.meters.entry(key).or_insert_with(|| Meter::new(limits))
+        self.meters.entry(key).or_insert_with(|| Box::new(Meter::new(limits)))
     }
 
     /// The machine's own meter, or `None`, the shared meter, if too many machines of a /64 have their own.
@@ -123,7 +123,7 @@ impl<S> Here<S> {
     pub(super) fn may(&self, want: &Want, ahead: usize, now: Instant) -> Result<Room, Not> {
         let new_here;
         let meter = match self.meters.get(&want.meter) {
-            Some(meter) => meter,
+            Some(meter) => &**meter,
             None => {
                 new_here = Meter::new(self.limits);
                 &new_here
