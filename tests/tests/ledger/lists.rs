@@ -260,8 +260,10 @@ async fn at_the_deadline_what_is_there_is_given_and_the_rest_under_the_key_count
     // A charge has a tenth of a second, which a machine with much to do may not keep; then nothing is given out.
     let (key, held, body, reply) = loop {
         attempt += 1;
-        let (key, held) =
-            (format!("by-a-deadline-{attempt}"), format!("held-late-{attempt}@lists.example"));
+        let (key, held) = (
+            format!("a-list-by-a-deadline-{attempt}"),
+            format!("held-late-{attempt}@lists.example"),
+        );
         let list = [format!("ok-soon-{attempt}@lists.example"), held.clone(), "no address".into()];
         let body = json!({ "emails": list, "deadline_ms": 1_000 });
         let reply = world.under(&key, &body).await;
