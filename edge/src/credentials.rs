@@ -3,7 +3,6 @@
 pub mod account_reference;
 pub mod admin_keys;
 pub mod api_key;
-mod base32;
 mod base62;
 pub mod common_passwords;
 pub mod guard_hook;

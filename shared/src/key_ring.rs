@@ -54,11 +54,9 @@ impl KeyRing {
     pub fn new<'t>(
         secrets: impl IntoIterator<Item = (u64, &'t str)>,
     ) -> Result<Self, KeyRingError> {
-        let mut entries = Vec::new();
-        for (made, text) in secrets {
-            let place = entries.partition_point(|other: &Entry| other.made <= made);
-            entries.insert(place, Entry::read(made, text)?);
-        }
+        let entries = secrets.into_iter().map(|(made, text)| Entry::read(made, text));
+        let mut entries = entries.collect::<Result<Vec<_>, _>>()?;
+        entries.sort_by_key(|entry| entry.made);
         Ok(Self(Arc::new(Ring { entries, signing: AtomicUsize::new(0) })))
     }
 
@@ -88,12 +86,6 @@ impl KeyRing {
     #[must_use]
     pub fn secret(&self, id: &str) -> Option<&[u8]> {
         self.entries().find(|entry| entry.id == id).map(|entry| entry.secret.expose_secret())
-    }
-
-    /// An HMAC under the secret with this id, to be updated with the message.
-    #[must_use]
-    pub fn mac(&self, id: &str) -> Option<Hmac<Sha256>> {
-        self.entries().find(|entry| entry.id == id).map(|entry| entry.keyed.clone())
     }
 
     /// Ids of the secrets: the signing secret's first, then the oldest's.

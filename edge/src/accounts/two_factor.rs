@@ -80,7 +80,7 @@ pub async fn set_up(
         .map_err(unsealable)?;
     let answer = TotpSetUp {
         secret: secret.to_base32(),
-        otpauth_url: secret.otpauth_url(&member.account.email),
+        otpauth_url: secret.otpauth_url(&member.account.email).map_err(unsealable)?,
     };
     let database = app.databases.of(member.account.id)?;
     if two_factor_sql::pend(database, member.session, &sealed).await? {

@@ -1,6 +1,9 @@
 //! Password rules and argon2id hashing.
 
-use argon2::{Algorithm, Argon2, Params, Version};
+use argon2::{
+    Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version,
+    password_hash::phc::PasswordHash,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use icu_normalizer::ComposingNormalizerBorrowed;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -94,68 +97,40 @@ fn resembles(password: &str, address: &AccountAddress) -> bool {
         .any(|part| part == password || part == reversed)
 }
 
-/// In the PHC string format: algorithm, version, parameters, salt, tag.
 pub fn hash(_turn: Turn, password: &Password, salt: [u8; SALT_BYTES]) -> Result<String, Error> {
-    Ok(stored(&salt, &tag(password, &salt, MEMORY_KIB, PASSES, LANES)?))
-}
-
-fn stored(salt: &[u8], tag: &[u8]) -> String {
-    let [salt, tag] = [salt, tag].map(|bytes| STANDARD_NO_PAD.encode(bytes));
-    format!("{}{salt}${tag}", parameters())
-}
-
-fn tag(
-    password: &Password,
-    salt: &[u8],
-    memory_kib: u32,
-    passes: u32,
-    lanes: u32,
-) -> Result<[u8; 32], Error> {
-    let params = Params::new(memory_kib, passes, lanes, None).map_err(unhashable)?;
-    let mut tag = [0; 32];
-    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-        .hash_password_into(password.0.expose_secret().as_bytes(), salt, &mut tag)
-        .map_err(unhashable)?;
-    Ok(tag)
+    argon2id()?
+        .hash_password_with_salt(password.0.expose_secret().as_bytes(), &salt)
+        .map(|hash| hash.to_string())
+        .map_err(unhashable)
 }
 
 /// A hash that no known password has, which makes the current password void. Comparing with it takes as long as with
 /// any other hash.
 pub fn void_hash(salt: [u8; SALT_BYTES], tag: [u8; 32]) -> String {
-    stored(&salt, &tag)
+    let [salt, tag] = [&salt[..], &tag].map(|bytes| STANDARD_NO_PAD.encode(bytes));
+    format!("{}{salt}${tag}", parameters())
 }
 
 /// Fails when the stored hash can't be parsed.
 pub fn verify(_turn: Turn, password: &Password, stored: &str) -> Result<PasswordCheck, Error> {
+    let parsed = PasswordHash::new(stored).map_err(unhashable)?;
     // The parameters come from the stored hash, so hashes with earlier ones stay valid.
-    let parts: Vec<&str> = stored.split(['$', '=', ',']).collect();
-    let ["", "argon2id", "v", "19", "m", memory, "t", passes, "p", lanes, salt, tag] = parts[..]
-    else {
-        return Err(unhashable("another form"));
-    };
-    let [memory, passes, lanes] =
-        [memory, passes, lanes].map(|number| number.parse().unwrap_or_default());
-    let bytes = |text| STANDARD_NO_PAD.decode(text).map_err(unhashable);
-    let found = self::tag(password, &bytes(salt)?, memory, passes, lanes)?;
-    Ok(if !is_equal(&found, &bytes(tag)?) {
-        PasswordCheck::Wrong
-    } else if stored.starts_with(&parameters()) {
-        PasswordCheck::Right
-    } else {
-        PasswordCheck::Outdated
+    let text = password.0.expose_secret().as_bytes();
+    Ok(match argon2id()?.verify_password(text, &parsed) {
+        Err(_) => PasswordCheck::Wrong,
+        Ok(()) if is_outdated(stored) => PasswordCheck::Outdated,
+        Ok(()) => PasswordCheck::Right,
     })
-}
-
-/// In constant time.
-fn is_equal(found: &[u8], stored: &[u8]) -> bool {
-    let differences = found.iter().zip(stored).fold(0, |bits, (a, b)| bits | (a ^ b));
-    found.len() == stored.len() && differences == 0
 }
 
 /// Does the work of [`verify`] for an address without an account, so that the duration reveals
 /// nothing. Always returns [`PasswordCheck::Wrong`].
 pub fn verify_nothing(turn: Turn, password: &Password) -> Result<PasswordCheck, Error> {
     hash(turn, password, [0; SALT_BYTES]).map(|_| PasswordCheck::Wrong)
+}
+
+fn is_outdated(stored: &str) -> bool {
+    !stored.starts_with(&parameters())
 }
 
 fn parameters() -> String {
@@ -165,6 +140,11 @@ fn parameters() -> String {
 /// The runtime is out of memory, or a stored hash is damaged.
 fn unhashable(error: impl std::fmt::Display) -> Error {
     Error::internal(format!("password hash: {error}"))
+}
+
+fn argon2id() -> Result<Argon2<'static>, Error> {
+    let params = Params::new(MEMORY_KIB, PASSES, LANES, None).map_err(unhashable)?;
+    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 
 #[cfg(test)]
@@ -185,7 +165,7 @@ mod tests {
         let stored = super::void_hash([7; super::SALT_BYTES], [9; 32]);
         let real = hash(Turn::grant(), &"correct horse".into(), [7; super::SALT_BYTES]).unwrap();
         assert_eq!(stored.len(), real.len());
-        assert!(stored.starts_with(&super::parameters()));
+        assert!(!super::is_outdated(&stored));
         let check = verify(Turn::grant(), &"correct horse".into(), &stored).unwrap();
         assert_eq!(check, PasswordCheck::Wrong);
     }
@@ -246,9 +226,11 @@ mod tests {
 
     #[test]
     fn a_hash_with_other_parameters_still_verifies_and_is_outdated() {
-        // Computed by another implementation (argon2-cffi).
-        let stored = "$argon2id$v=19$m=64,t=1,p=1$AQEBAQEBAQEBAQEBAQEBAQ$g6gS5NRC21k7Y4gh+q0kkP6hYxScAXYn/WyLFO2PUf8";
-        let verdict = |typed: &str| verify(Turn::grant(), &typed.into(), stored).unwrap();
+        let params = argon2::Params::new(64, 1, 1, None).unwrap();
+        let weak = argon2::Argon2::new(Default::default(), Default::default(), params);
+        let stored = argon2::PasswordHasher::hash_password_with_salt(&weak, b"old", &[1; 16]);
+        let stored = stored.unwrap().to_string();
+        let verdict = |typed: &str| verify(Turn::grant(), &typed.into(), &stored).unwrap();
         assert_eq!(verdict("old"), PasswordCheck::Outdated);
         assert_eq!(verdict("new"), PasswordCheck::Wrong);
     }

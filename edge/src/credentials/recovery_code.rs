@@ -3,8 +3,8 @@
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
+use totp_rs::Secret;
 
-use super::base32;
 use crate::account::AccountId;
 
 pub const COUNT: usize = 10;
@@ -24,7 +24,7 @@ impl RecoveryCode {
     pub fn set_from_random(bytes: [u8; SET_BYTES]) -> Vec<Self> {
         bytes
             .chunks(CODE_BYTES)
-            .map(|code| Self(base32::encode(code).to_ascii_lowercase()))
+            .map(|code| Self(Secret::from(code).to_base32().to_ascii_lowercase()))
             .collect()
     }
 

@@ -4,13 +4,13 @@ use std::fmt;
 
 use rcpt_shared::{
     KeyRing,
-    jwt::{self, Claims, InvalidToken, Purpose},
+    jwt::{self, InvalidToken, Purpose, Timed},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{account::AccountId, json};
+use crate::account::AccountId;
 
-const PURPOSE: Purpose<'_> = Purpose { issuer: "rcpt", audience: "portal" };
+const PURPOSE: Purpose = Purpose { issuer: "rcpt", audience: "portal" };
 
 /// Id of a session: 128 random bits, shown as 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,7 +51,7 @@ impl Session {
 }
 
 #[derive(Serialize, Deserialize)]
-struct SessionClaims {
+struct Claims {
     iss: String,
     aud: String,
     sub: String,
@@ -60,13 +60,13 @@ struct SessionClaims {
     jti: String,
 }
 
-impl Claims for SessionClaims {
-    fn purpose(&self) -> Purpose<'_> {
-        Purpose { issuer: &self.iss, audience: &self.aud }
+impl Timed for Claims {
+    fn issued_at(&self) -> u64 {
+        self.iat
     }
 
-    fn times(&self) -> (u64, u64) {
-        (self.iat, self.exp)
+    fn expires_at(&self) -> u64 {
+        self.exp
     }
 }
 
@@ -75,7 +75,7 @@ impl Claims for SessionClaims {
 /// # Errors
 /// [`InvalidToken`] if the claims can't be serialised.
 pub fn issue(keys: &KeyRing, session: Session, now: u64, ttl: u64) -> Result<String, InvalidToken> {
-    let claims = SessionClaims {
+    let claims = Claims {
         iss: PURPOSE.issuer.to_owned(),
         aud: PURPOSE.audience.to_owned(),
         sub: session.account.to_string(),
@@ -99,8 +99,7 @@ pub struct PresentedSession {
 /// # Errors
 /// [`InvalidToken`] for any deviation.
 pub fn verify(keys: &KeyRing, token: &str, now: u64) -> Result<PresentedSession, InvalidToken> {
-    let read = |claims: &[u8]| json::read::<SessionClaims>(claims).ok();
-    let claims = jwt::verify(keys, PURPOSE, token, now, read)?;
+    let claims: Claims = jwt::verify(keys, PURPOSE, token, now)?;
     let account = AccountId::parse(&claims.sub).ok_or(InvalidToken)?;
     let id = SessionId::parse(&claims.jti).ok_or(InvalidToken)?;
     Ok(PresentedSession { session: Session { account, id }, issued_at: claims.iat })
