@@ -72,7 +72,7 @@ export const PAGES = [
     access: "anyone",
     file: "docs",
     description:
-      "The event that rcpt sends when a scan ends or the daily checks run out: its body and headers, how to verify its signature, and how often it is sent.",
+      "The event when a scan ends or the daily checks run out: its body and headers, its signature, and how often it comes.",
   },
   {
     path: "/privacy",

@@ -47,5 +47,10 @@ async fn an_account_that_cycles_checks_and_scans_under_keys_leaves_few_rows_and_
         let rows = dump.into_iter().map(|(name, rows)| (name, rows.as_array().map_or(0, Vec::len)));
         rows.filter(|(name, _)| lasting(name)).collect()
     };
-    assert_eq!(count(edge.dump(&[]).await), count(before));
+    let mut expected = count(before);
+    for (name, rows) in &mut expected {
+        // The email that all checks are used comes once a week, which its row remembers.
+        *rows += usize::from(name == "notices");
+    }
+    assert_eq!(count(edge.dump(&[]).await), expected);
 }

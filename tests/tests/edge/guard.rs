@@ -526,6 +526,8 @@ async fn above_the_shield_policy_and_form_decide_without_the_database() {
         assert!(refused(&hook.call(edge, &format!("msg_{n}"), "x@blocked.example").await));
     }
     let bob = edge.account().await;
+    // The next refusals are written ten seconds after these.
+    wait_for_refusals(ann, 4).await;
     edge.counts().await;
     for (email, decision, reason) in [
         ("x@blocked.example", "refuse", "blocked_domain"),

@@ -40,7 +40,7 @@ function Event() {
           </p>
           <p>
             <code>allowance.nearly_used</code> comes when 80 % of the daily checks are used, and{" "}
-            <code>allowance.used_up</code> when all are: at most once a week each, and not while welcome
+            <code>allowance.used_up</code> when all are. Each comes at most once a week, and not while welcome
             checks are left. Their <code>data</code> is <code>daily_allowance</code> and{" "}
             <code>used_today</code>.
           </p>
