@@ -186,6 +186,8 @@ impl RefusedLately {
                 left.iter().filter(|(_, by)| by.is_some_and(is_own)).count()
             };
             let share = match asking.class {
+                // After a ban the number can be three, and a lone list would have two of it.
+                Class::Batch if self.most_since_ban.is_some() => None,
                 Class::Batch => asking.share.map(|share| share.max(LISTS_SHARE)),
                 Class::Interactive => asking.share,
             };

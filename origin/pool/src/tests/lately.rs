@@ -380,6 +380,19 @@ async fn few_refused_recipients_before_a_busy_banner_leave_three_to_lists() {
     assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (3, false));
 }
 
+#[tokio::test(start_paused = true)]
+async fn after_a_ban_one_list_alone_has_all_three() {
+    let pool = pool();
+    history(&pool, "owner", false).await;
+    assert_eq!(lists_at(&pool, "198.51.100.7", 4).await, (4, true));
+    sleep(6 * WINDOW).await;
+    let mut count = 0;
+    while asks(&pool, &batch("owner"), true).await {
+        count += 1;
+    }
+    assert_eq!(count, 3);
+}
+
 /// DNS servers rotate the addresses of a host. Each session must count at its own machine, whatever the order.
 #[tokio::test(start_paused = true)]
 async fn the_machines_of_one_host_have_a_number_each_in_whichever_order_they_come() {
