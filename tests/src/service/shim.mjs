@@ -25,6 +25,7 @@ const none = () => ({
   d1_rows_written: 0,
   d1_rows_read: 0,
   d1_trips_by_database: {},
+  d1_operations: {},
   d1_identifications: 0,
   kv_reads: 0,
   kv_writes: 0,
@@ -127,9 +128,17 @@ function operation(sql) {
   return verb && `${VERBS[verb.toUpperCase()]} ${table}`;
 }
 
+// The verb and the table of each statement that has been sent.
+const operations = new Map();
+
 function count(database, statements) {
   counts.d1_trips += 1;
-  counts.d1_statements += statements;
+  counts.d1_statements += statements.length;
+  for (const sql of statements) {
+    if (!operations.has(sql)) operations.set(sql, operation(sql));
+    const name = operations.get(sql);
+    counts.d1_operations[name] = (counts.d1_operations[name] ?? 0) + 1;
+  }
   counts.d1_trips_by_database[database] = (counts.d1_trips_by_database[database] ?? 0) + 1;
 }
 
@@ -172,7 +181,7 @@ class D1PreparedStatement {
   }
   async trip(call) {
     if (identifies(this)) return identified(call);
-    count(this.database, 1);
+    count(this.database, [this.sql]);
     await paced(this.database, 1);
     return through("d1", [this.sql], async () => counted([await call()])[0], this.database);
   }
@@ -189,9 +198,10 @@ class D1Database {
   async batch(statements) {
     const call = async () => counted(await this.real.batch(statements.map(({ real }) => real)));
     if (statements.every(identifies)) return identified(call);
-    count(this.number, statements.length);
+    const texts = statements.map(({ sql }) => sql);
+    count(this.number, texts);
     await paced(this.number, statements.length);
-    return through("d1", statements.map(({ sql }) => sql), call, this.number);
+    return through("d1", texts, call, this.number);
   }
 }
 

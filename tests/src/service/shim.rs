@@ -1,7 +1,7 @@
 //! Counts and disturbs the calls of the bindings of a Worker started with
 //! [`super::edge::EdgeBuilder::shimmed`] (`shim.mjs`).
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -98,6 +98,13 @@ impl Edge {
         let counts = self.shim(&json!({ "reset": true })).await;
         let trips = &counts["d1_trips_by_database"];
         ["0", "1", "2"].map(|number| trips[number].as_u64().unwrap_or_default())
+    }
+
+    /// The statements of each verb and table (`insert accounts`) since the counts were last reset, without a wait for
+    /// background work.
+    pub async fn operations(&self) -> BTreeMap<String, u64> {
+        let counts = self.shim(&json!({})).await;
+        serde_json::from_value(counts["d1_operations"].clone()).expect("the operations")
     }
 
     /// The number of queries for a database's own number since the counts were last reset.

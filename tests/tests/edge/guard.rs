@@ -526,9 +526,13 @@ async fn above_the_shield_policy_and_form_decide_without_the_database() {
         assert!(refused(&hook.call(edge, &format!("msg_{n}"), "x@blocked.example").await));
     }
     let bob = edge.account().await;
-    // The next refusals are written ten seconds after these.
-    wait_for_refusals(ann, 4).await;
-    edge.counts().await;
+    // Refusals are written within ten seconds, whatever is asked meanwhile.
+    let operations = async || {
+        let mut operations = edge.operations().await;
+        operations.remove("insert guard_refusals");
+        operations
+    };
+    let before = operations().await;
     for (email, decision, reason) in [
         ("x@blocked.example", "refuse", "blocked_domain"),
         ("nonsense", "refuse", "invalid"),
@@ -542,7 +546,7 @@ async fn above_the_shield_policy_and_form_decide_without_the_database() {
         let is_refused = refused(&hook.call(edge, &id, email).await);
         assert_eq!(is_refused, decision == "refuse", "{email}");
     }
-    assert_eq!(edge.counts().await.d1_trips, 0);
+    assert_eq!(operations().await, before);
     // Another account's calls are counted apart.
     assert_eq!(decide(&bob, "bad-1@guard.example").await.body["reason"], "undeliverable");
 }
