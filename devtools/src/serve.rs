@@ -58,7 +58,6 @@ struct World {
     /// The service: write-locked while a component starts or ends.
     stack: RwLock<Stack>,
     webhooks: FakeWebhook,
-    /// Authenticators by secret; each remembers the codes it has returned.
     authenticators: RefCell<HashMap<String, Rc<Authenticator>>>,
 }
 

@@ -225,8 +225,8 @@ pub fn plan_changed(portal_url: &str, plan: &str, until: Option<i64>) -> Mail {
         .button("See what it allows", format!("{portal_url}/overview"))
 }
 
-/// To every owner when the secret of all keys is replaced; `end` is when what is from before stops working, or nothing if
-/// it has stopped.
+/// For every owner, when the secret of all keys is replaced. `end` (Unix seconds) is when earlier keys stop working;
+/// `None` if they have stopped.
 pub fn keys_end(portal_url: &str, end: Option<i64>) -> Mail {
     let (subject, end) = match end.and_then(format_time) {
         Some(end) => ("Your API keys will stop working", format!("will stop working on {end}")),

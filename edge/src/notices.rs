@@ -34,7 +34,7 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, event: Acco
 
 pub const EMAILS_PER_RUN_MAX: u64 = 50;
 
-/// Keys of before work so long after their owners were to be told (devtools/operator/replacement.mjs).
+/// Earlier keys work for this time after the emails to their owners were written (devtools/operator/replacement.mjs).
 const KEYS_LAST_S: i64 = 30 * 24 * 60 * 60;
 
 /// First records the event's browser and country, so that a later email can also give them.

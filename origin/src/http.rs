@@ -27,11 +27,10 @@ pub use error::Error;
 pub use probe::ask_one;
 pub use request_id::RequestId;
 
-/// Greatest size of a probe's body in bytes. An address has at most 254 bytes, and up to six times
-/// as many in JSON.
+/// An address has at most 254 bytes, and up to six times as many in JSON.
 const BODY_BYTES_MAX: usize = 4 * 1_024;
 
-/// Greatest size of a batch's body in bytes: twice the size of 500 addresses of 254 bytes in JSON.
+/// Twice the size of 500 addresses of 254 bytes in JSON.
 const BATCH_BODY_BYTES_MAX: usize = 256 * 1_024;
 
 pub fn build(state: Arc<State>) -> Router {

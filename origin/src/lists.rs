@@ -41,11 +41,9 @@ static BUILT_IN_LISTS: LazyLock<Arc<Lists>> = LazyLock::new(|| {
 pub struct Lists {
     disposable: HashSet<String>,
     providers: HashSet<String>,
-    /// Relays' domains, with the name of the operator.
     relays: HashMap<String, Arc<str>>,
     parked_servers: HashSet<String>,
     disposable_servers: HashSet<String>,
-    /// Misspelt domains, with the intended domain.
     look_alikes: HashMap<String, String>,
     /// Domains to suggest. Of equally close domains, the first is suggested.
     suggested: Vec<String>,

@@ -27,7 +27,6 @@ pub struct KeyRing(Arc<Ring>);
 struct Ring {
     /// The oldest first.
     entries: Vec<Entry>,
-    /// Index of the secret that signs.
     signing: AtomicUsize,
 }
 

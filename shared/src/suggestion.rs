@@ -8,9 +8,9 @@ use crate::address::{
 
 /// The signs that UTS #46 reads as the dot between two labels.
 pub const DOTS: &[char] = &['.', '。', '．', '｡'];
-/// Signs that stand around an address in a text; one of them is at most the beginning of an address.
+/// Around an address; one of them alone may begin it.
 const BEFORE: &[char] = &[',', ';', ':', '.', '\'', '"', '(', '['];
-/// Signs that stand after an address in a text; none is the end of a domain.
+/// After an address; none is the end of a domain.
 const AFTER: &[char] = &[',', ';', ':', '.', '\'', '"', ')', ']', '?', '!', '`', '|', '}'];
 /// Signs behind which an address may begin, and signs before which it ends.
 const OPENING: &[char] = &['<', '(', '[', ':', ';', '"'];
@@ -21,8 +21,8 @@ const BREAKS: &[char] = &[' ', '<', '>'];
 /// The address that was probably meant, which always has a dot in its domain.
 ///
 /// A blank or an angle bracket ends a word. If one word is an address, perhaps after a repair, it is what was meant, if
-/// the words before it can be a name or a label, and those after it a remark. If the only `@` is at a word's end, blanks
-/// beside it are left out, but only in a text of nothing else.
+/// the words before it can be a name or a label, and those after it a remark. If the only `@` is at a word's end,
+/// blanks beside it are left out, but only in a text of nothing else.
 pub fn suggestion(text: &str) -> Option<String> {
     // Nobody types a longer address, and each repair reads the whole text.
     if text.len() > 4 * ADDRESS_BYTES_MAX {
@@ -174,7 +174,6 @@ fn with_dot(text: &str) -> Option<String> {
     address.domain().contains('.').then(|| text.to_owned())
 }
 
-/// Each run of `@` or dots becomes one.
 fn squeezed(text: &str) -> String {
     let mut squeezed = String::with_capacity(text.len());
     for c in text.chars() {

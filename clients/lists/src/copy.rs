@@ -124,7 +124,6 @@ impl List {
     #[must_use]
     pub fn sheet_copy(&self, plan: &Plan, part: &Part<'_>) -> SheetCopy {
         let index = |column: usize| u32::try_from(column).unwrap_or(u32::MAX);
-        // An earlier copy's columns are written over.
         let columns = self.replaced.iter().copied().chain(self.width..).map(index);
         let mut copy = SheetCopy {
             columns: columns.take(COLUMNS.len()).collect(),

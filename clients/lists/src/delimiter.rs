@@ -35,7 +35,6 @@ pub(crate) fn declared(first_line: &str) -> Option<u8> {
     }
 }
 
-/// The delimiter by which most rows have the same width and an address.
 pub(crate) fn likeliest(text: &str) -> u8 {
     let sample = sample(text);
     let score = |delimiter: u8| {

@@ -8,7 +8,6 @@ const LOOK_ALIKES: &str = include_str!("../../../origin/data/lists/look-alike.to
 /// Reasons of domains that take no mail. Any other domain may be meant as it is.
 const DEAD: [&str; 4] = ["domain_not_found", "no_mx", "no_mx_records", "null_mx"];
 
-/// `reason`: the service's about this address.
 pub(crate) fn meant(text: &str, reason: &str) -> Option<String> {
     // Most addresses are as they were meant, and reading one takes 20 µs.
     let (_, typed) = text.rsplit_once('@')?;

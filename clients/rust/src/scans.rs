@@ -97,7 +97,7 @@ fn other_list(message: String) -> Error {
     Error::Refused { status: 409, code: None, message, details: Box::default() }
 }
 
-/// First pause between two requests for a scan's state; pauses grow.
+/// Pauses between two requests for a scan's state grow.
 const LOOK: Duration = Duration::from_millis(500);
 /// Longest pause between two such requests.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);

@@ -23,7 +23,8 @@ pub struct WebhookHeaders<'a> {
 /// A verified event of the service.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct WebhookEvent {
-    /// `scan.completed`, `scan.expired`, `allowance.nearly_used`, `allowance.used_up` or `webhook.test`. New ones may be added.
+    /// `scan.completed`, `scan.expired`, `allowance.nearly_used`, `allowance.used_up` or `webhook.test`. New ones may
+    /// be added.
     #[serde(rename = "type")]
     pub kind: String,
     /// Time of the event, as an ISO 8601 date-time.

@@ -28,7 +28,7 @@ pub enum Unreadable {
     Other(&'static str, &'static str),
 }
 
-/// Greatest size of all parts of a workbook when unpacked, in bytes: an archive of a megabyte can hold a thousand.
+/// All parts, unpacked: an archive of a megabyte can hold a thousand.
 const UNPACKED_BYTES: u64 = 256 * 1024 * 1024;
 /// Greatest number of cells of a sheet: a single cell at its end would otherwise make it 17 thousand million.
 const CELLS: usize = 20_000_000;

@@ -1,7 +1,8 @@
 //! The parts of pages that are generated, each behind a comment that names it:
 //!
 //! - `<!-- recorded: validateEmail "Accepted" -->`: a request and its recorded answer, from edge/data/examples.json.
-//! - `<!-- operations: Account, Passkeys -->`: a table of the operations with these tags, from edge/openapi-account.json.
+//! - `<!-- operations: Account, Passkeys -->`: a table of the operations with these tags, from
+//!   edge/openapi-account.json.
 
 use std::fmt::Write as _;
 
@@ -106,7 +107,6 @@ impl Sources {
         text
     }
 
-    /// The names of a body's members; optional ones have a question mark.
     fn members(&self, holder: &Value) -> String {
         let Some(schema) = holder["content"]["application/json"].get("schema") else {
             return String::new();

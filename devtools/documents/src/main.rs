@@ -6,8 +6,8 @@
 //! - Our own documents are cited by path, not by a section, a bare claim or a bare file name.
 //! - A file that a *.md names in backticks exists, and so does each test that docs/security.md names.
 //! - Texts for customers cite none of our documents.
-//! - docs/api.md has a heading, or docs/account-api.md a row, for each operation of edge/openapi-account.json, and for no
-//!   other.
+//! - docs/api.md has a heading, or docs/account-api.md a row, for each operation of edge/openapi-account.json, and for
+//!   no other.
 //! - Generated parts of pages (`generated.rs`) are as their sources say.
 //! - README.md has at most 130 lines, and every Rust file begins with `//!`.
 //! - Lines of a *.md have at most 120 columns, but for tables and code; a cell has at most 200 characters.
@@ -33,9 +33,9 @@ use anyhow::{Context as _, Result, ensure};
 use generated::Sources;
 use serde_json::Value;
 
-/// Maximum number of lines of README.md: few people read more before their first try.
+/// Few people read more before their first try.
 const README_LINES_MAX: usize = 130;
-/// Endings of files with comments or prose; files without an ending are scripts.
+/// Files without an ending are scripts.
 const ENDINGS: [&str; 15] = [
     "rs", "md", "ts", "tsx", "mjs", "js", "json", "toml", "sql", "sh", "yml", "css", "html", "py",
     "",
@@ -44,19 +44,17 @@ const SKIPPED_FILES: [&str; 5] = [
     "Cargo.lock",
     "package-lock.json",
     "edge/data/common-passwords.txt",
-    // Files that contain the patterns that the checks look for.
+    // They contain the patterns that the checks look for.
     "devtools/documents/src/patterns.rs",
     "devtools/documents/src/tests.rs",
 ];
 
-/// Files have paths relative to the root.
 struct Repository {
     root: PathBuf,
     files: BTreeSet<String>,
 }
 
 impl Repository {
-    /// The files are those that git tracks or would add.
     fn open(root: PathBuf) -> Result<Self> {
         let listed = Command::new("git")
             .args(["ls-files", "--cached", "--others", "--exclude-standard"])

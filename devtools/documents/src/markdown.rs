@@ -7,11 +7,11 @@ use crate::patterns::{CLAIM_ROW, HEADING, LINK, LINK_TEXT, NAMED_FILE, NAMED_TES
 /// Folders of build output, which isn't in the repository.
 const BUILT: [&str; 2] = ["edge/build/", "edge/portal/dist/"];
 
-/// Maximum columns of a line of prose; rows of tables may be wider.
+/// Rows of tables may be wider.
 const COLUMNS_MAX: usize = 120;
-/// Maximum characters of a table's cell, without the targets of links: what needs more is a paragraph.
+/// Targets of links don't count. A longer text is a paragraph.
 const CELL_CHARS_MAX: usize = 200;
-/// Maximum words of a claim; its cases stand in the head of its test.
+/// A claim's cases stand in the head of its test.
 const CLAIM_WORDS_MAX: usize = 25;
 const JUDGEMENTS: [&str; 3] = ["holds", "partly", "missed"];
 

@@ -9,7 +9,6 @@ use super::{mails::Mails, say};
 const EMAIL: &str = "dev@rcpt.example";
 const PASSWORD: &str = "rcpt-local-development";
 
-/// Signs in, or registers first, by the API's own operations.
 pub(super) async fn ensure(url: &str, mails: &mut Mails) -> Result<Account> {
     let anonymous = Anonymous::new(url);
     let login = anonymous.login(EMAIL, PASSWORD).await;

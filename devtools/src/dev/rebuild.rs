@@ -8,7 +8,6 @@ use tokio::time::Instant;
 
 use super::say;
 
-/// Folders with the Worker's sources, in the repository.
 const SOURCES: [&str; 2] = ["edge/src", "shared/src"];
 
 pub(super) struct Rebuild {

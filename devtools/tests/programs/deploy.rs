@@ -266,7 +266,7 @@ async fn secrets_are_on_the_disk_before_anything_changes_or_the_run_ends() {
         assert!(run.output.contains(name), "{}", run.output);
     }
     assert!(!run.output.contains("MAIL_FROM"), "{}", run.output);
-    // So are all wrong ones.
+    // All wrong values are named too.
     let wrong = [("PORTAL_URL", "http://acme.test"), ("CONTACT_EMAIL", "nobody")];
     let run = Platform::small().await.unwrap().deploy(&wrong).await.unwrap();
     for said in ["PORTAL_URL: \"http://acme.test\" isn't", "CONTACT_EMAIL: \"nobody\" isn't"] {

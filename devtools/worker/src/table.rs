@@ -11,10 +11,9 @@ use std::{
 use anyhow::{Context as _, Result};
 use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
 
-/// Minimum bytes of a row; everything smaller is summed up in one row.
+/// Smaller functions are summed up in one row.
 const LEAST: usize = 1_000;
 
-/// Maximum number of functions listed for a crate.
 const FUNCTIONS: usize = 60;
 
 pub(crate) fn print(file: &Path, functions_of: Option<&str>) -> Result<()> {

@@ -13,8 +13,8 @@ use crate::{
 
 pub const OPEN_S: u64 = 3 * 24 * 60 * 60;
 
-/// The time before which nothing of account `accounts.id` counts as a thief's: seven days before the oldest open change,
-/// or before now.
+/// The time before which nothing of account `accounts.id` counts as a thief's: seven days before the oldest open
+/// change, or before now.
 pub(super) const SUSPECT_SINCE: &str = concat!(
     "(coalesce((SELECT min(c.at) FROM changes c WHERE c.account_id = accounts.id AND ",
     IS_OPEN,
@@ -53,7 +53,6 @@ macro_rules! opening {
 }
 pub(super) use opening;
 
-/// The statements of [`opening!`] where a further parameter says what was changed.
 pub(super) fn opened<'a>(
     [event, notice, change]: [&'static str; 3],
     params: &[Param<'a>],

@@ -42,7 +42,6 @@ const DAY_S: u64 = 24 * 60 * 60;
 const INSERT_CLOSED: &str = "INSERT OR IGNORE INTO closed_accounts (id, closed_at)
     SELECT id, deleted_at FROM accounts WHERE id = ?1 AND deleted_at IS NOT NULL";
 
-/// These statements belong to the batch that closes an account.
 fn closing(id: &str) -> [Statement<'_>; 3] {
     [INSERT_CLOSED, DELETE_NOTICES, DELETE_OF_DELETED].map(|sql| (sql, vec![id.into()]))
 }

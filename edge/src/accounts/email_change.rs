@@ -56,7 +56,7 @@ pub struct EmailChangeMailed {
     message: &'static str,
 }
 
-/// Limit of an account's changes of address: a burst of three, then one every eight hours.
+/// A burst of three, then one every eight hours.
 const RULE: Rule = Rule { burst: 3, interval: 8 * 60 * 60 };
 
 /// Change the email address

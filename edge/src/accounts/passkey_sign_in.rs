@@ -106,7 +106,6 @@ struct AssertionResponse {
     user_handle: String,
 }
 
-/// A parsed sign-in with a genuine challenge.
 struct ReadAssertion {
     account: AccountId,
     passkey: PasskeyId,

@@ -151,8 +151,8 @@ const UPDATE_ENTERED: &str = "UPDATE registrations SET is_entered = 1,
       AND EXISTS (SELECT 1 FROM directory d WHERE d.address = ?1 AND d.account_id = registrations.account_id)
     RETURNING account_id, email, password_hash, is_former";
 
-/// Decides a click: of all clicks on all links for a mailbox, one enters it. `None` if the link is unknown, used, replaced
-/// or expired, or the mailbox has an account.
+/// Decides a click: of all clicks on all links for a mailbox, one enters it. `None` if the link is unknown, used,
+/// replaced or expired, or the mailbox has an account.
 pub async fn enter(
     directory: &Database,
     token: &TokenHash,

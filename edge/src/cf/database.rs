@@ -210,8 +210,7 @@ impl Database {
     }
 }
 
-/// For each statement its rows, its number of changes, and the number of rows written, as billed: index rows are
-/// included.
+/// Of each statement: its rows, its number of changes, and the rows written as billed, index rows included.
 #[derive(Debug)]
 pub struct Rows(Tree);
 

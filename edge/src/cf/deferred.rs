@@ -21,7 +21,7 @@ impl Deferred {
         self.start(Box::pin(work));
     }
 
-    /// One type for all work: the runtime's promise around it is compiled for each type.
+    /// All work has one type, because the runtime's promise around it is compiled for each type.
     fn start(&self, work: Pin<Box<dyn Future<Output = ()>>>) {
         self.0.wait_until(work);
     }

@@ -1,5 +1,5 @@
-//! JavaScript functions (`glue.js`) that each replace many calls from wasm, and the bindings that need nothing else: rate
-//! limits and signatures.
+//! JavaScript functions (`glue.js`) that each replace many calls from wasm, and the bindings that need nothing else:
+//! rate limits and signatures.
 
 use worker::{
     Env,
@@ -28,7 +28,6 @@ extern "C" {
 
     pub(super) fn ask(database: &JsValue, statements: &Array, params: &str) -> Promise;
 
-    /// Promise of whether a rate limit binding admits a request.
     fn admits(shield: &JsValue, key: &str) -> Promise;
 
     /// Promise of whether a signature belongs to a public key; it fails if the JWK isn't a key.

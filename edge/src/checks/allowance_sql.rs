@@ -1,5 +1,5 @@
-//! Records that an owner learns how much of the daily checks is used. The notice is the mark: its kind isn't told again
-//! within a week of its last event.
+//! Records the events about used daily checks. The notice is the mark: its kind isn't written again within a week of
+//! its last event.
 
 use constcat::concat;
 
@@ -35,7 +35,7 @@ const INSERT_DELIVERY: &str = concat!(
        WHERE d.account_id = u.id AND d.state = 'pending')"
 );
 
-/// Where the email is switched off, it counts as sent. No browser and no country belong to the event.
+/// An email that is switched off counts as sent. The event has no browser and no country.
 const UPSERT_NOTICE: &str = concat!(
     WITH_UNTOLD,
     "INSERT INTO notices (account_id, kind, due_at, happened_at, noted, told)
@@ -46,8 +46,8 @@ const UPSERT_NOTICE: &str = concat!(
      RETURNING account_id"
 );
 
-/// Records the email and the event that are due at `now` (Unix seconds), if any; `name` is the event's. Returns whether
-/// there are.
+/// Records the email and the event that are due at `now` (Unix seconds). `name` is the event's. The result says if any
+/// were.
 pub async fn mark(
     database: &Database,
     account: AccountId,

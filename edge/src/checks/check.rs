@@ -211,8 +211,7 @@ impl Work {
         Ok(self.result())
     }
 
-    /// Finds an answer for each address, in the caches and at the origins. `awaited_until` is when the caller takes
-    /// what is known, in milliseconds of the Worker's clock.
+    /// `awaited_until` is when the caller takes what is known, in milliseconds of the Worker's clock.
     async fn find_out(&self, is_paying: bool, awaited_until: Option<u64>) -> Result<(), Error> {
         let Self { check: Check { app, list, .. }, answers } = self;
         let now = clock::now();
@@ -290,8 +289,8 @@ impl Work {
         Ok(())
     }
 
-    /// Caches a verdict in the request's data centre. If an origin knows the address from an earlier check, perhaps
-    /// from elsewhere, the verdict is also cached globally, which costs money. Both entries expire together.
+    /// An address that an origin knows from an earlier check is also cached globally, which costs money. Both entries
+    /// expire together.
     async fn remember(&self, one: &DistinctAddress, verdict: &Verdict) {
         let Check { app, context, .. } = &self.check;
         let now = clock::now();
@@ -311,8 +310,7 @@ impl Work {
         }
     }
 
-    /// The report of lists and DNS about the domain of a single check with details. Starts halfway to the deadline,
-    /// when most verdicts have arrived and the probe already has the domain's records.
+    /// Starts halfway to the deadline, when most verdicts have arrived and the probe already has the domain's records.
     fn facts(&self, deadline_ms: u64) -> impl Future<Output = Option<DomainReport>> + use<> {
         let Check { app, context, caller, list, .. } = &self.check;
         let one = list.distinct().first().filter(|_| list.is_single() && list.shows_details());
@@ -338,7 +336,6 @@ fn time_until(end: u64) -> Duration {
     Duration::from_millis(end.saturating_sub(clock::now_ms()))
 }
 
-/// Daily checks of the fictitious plan whose allowance is used up.
 const SANDBOX_DAILY_CHECKS: u32 = 100;
 
 /// The error assigned to a sandbox address; `None` for all other addresses. `now` is in Unix seconds.

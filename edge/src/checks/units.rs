@@ -250,8 +250,8 @@ fn expired() -> Error {
     Error::upstream("the lease expired before the verdict came")
 }
 
-/// Follows a charge of `units` units. `left_over` is the ledger's text about what is left: only if the charge may have
-/// reached a mark, the database is asked, after the response.
+/// `left_over` is the ledger's text about what is left. Only a charge of `units` that may have reached a mark asks the
+/// database, after the response.
 fn warn(app: &Arc<App>, deferred: &Deferred, account: AccountId, left_over: &str, units: u32) {
     if !reaches_a_mark(left_over, units) {
         return;
@@ -272,8 +272,8 @@ async fn tell(app: &App, account: AccountId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether at most 20 % are left and more than 15 % were before, or nothing is left. The 5 % between are for units that
-/// others hold and may give back: the charge that reaches 80 % then isn't the one that left 20 %.
+/// True if nothing is left; or at most 20 %, and more than 15 % before the charge. What leases hold isn't left, so the
+/// charge that reaches 80 % may come somewhat later than the one that leaves 20 %.
 fn reaches_a_mark(left_over: &str, units: u32) -> bool {
     let of_account = left_over.rsplit('|').next().unwrap_or_default();
     let mut numbers = numbers(of_account);

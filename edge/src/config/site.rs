@@ -1,6 +1,5 @@
 //! Links for customers: contact, terms, status page, and checkout pages.
 
-/// Placeholder for the paying account in a checkout's URL.
 const REFERENCE: &str = "{reference}";
 
 /// Links that the operator publishes, all of them optional.

@@ -17,7 +17,6 @@ pub struct Idempotent {
     names: [String; 2],
     /// Hashes over the key and the request, in the same order of secrets.
     requests: [String; 2],
-    /// Input for deriving the sealing key.
     purpose: Vec<u8>,
 }
 

@@ -38,8 +38,8 @@ impl MailboxHash {
         &self.current
     }
 
-    /// The hash under the signing secret and under the oldest other one, or twice the first. A third secret has signed for
-    /// moments only, if at all: `tools/admin secret` adds none while there are two.
+    /// The hash under the signing secret and under the oldest other one, or twice the first. A third secret has signed
+    /// for moments only, if at all: `tools/admin secret` adds none while there are two.
     pub fn live(&self) -> [&str; 2] {
         [self.as_str(), self.other.as_deref().unwrap_or(&self.current)]
     }

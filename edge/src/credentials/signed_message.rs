@@ -14,7 +14,7 @@ pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 /// Greatest difference in seconds between a message's timestamp and the Worker's clock, as in Standard Webhooks.
 pub const TOLERANCE_S: u64 = 5 * 60;
 
-/// Maximum number of signatures verified per message: two secrets in each of two rings.
+/// Two secrets in each of two rings.
 const SIGNATURES_MAX: usize = 4;
 
 #[derive(Debug, Clone, Copy)]

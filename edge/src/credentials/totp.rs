@@ -12,7 +12,6 @@ use crate::account::AccountId;
 pub const SECRET_BYTES: usize = 20;
 const NONCE_BYTES: usize = 12;
 const TOTP: SealPurpose<'_> = SealPurpose(b"rcpt totp seal");
-/// Name shown by authenticator apps.
 const ISSUER: &str = "rcpt";
 
 /// The secret shared with an authenticator. Hidden from `Debug`.

@@ -23,8 +23,8 @@ impl RateLimit {
         }
     }
 
-    /// Parses the ledger's text: daily checks and their remainder, welcome checks and their remainder. What a bar ends is a
-    /// key's limit and its remainder, and counts alone.
+    /// Parses the ledger's text: the daily checks, their remainder, the welcome checks, their remainder. Before a bar
+    /// are a key's limit and its remainder; they alone count.
     pub fn of_checks(ledger: &str, seconds: u64) -> Option<Self> {
         Self::of(["daily", "welcome"], ledger, seconds)
     }
@@ -63,7 +63,7 @@ impl RateLimit {
     }
 }
 
-/// The numbers at the beginning of the ledger's text.
+/// The numbers at the beginning of the ledger's text, up to a bar.
 pub fn numbers(ledger: &str) -> impl Iterator<Item = i64> {
     ledger.split(' ').map_while(|number| number.parse().ok())
 }

@@ -1,5 +1,5 @@
-//! The caller, and what a key may call. A forged key or token is rejected here without storage; whether a genuine one was revoked, the handler's
-//! SQL checks.
+//! The caller, and what a key may call. A forged key or token is rejected here without storage; whether a genuine one
+//! was revoked, the handler's SQL checks.
 
 use std::sync::Arc;
 
@@ -228,7 +228,7 @@ fn demand(key: ApiKey, method: &Method, path: &str, now: u64) -> Result<(), Erro
         Some((.., rights)) if rights.iter().any(|right| key.rights.has(*right)) => Ok(()),
         _ if key.rights.is_test() => Err(Error::test_key()),
         Some((.., rights)) => {
-            // The test keys' right isn't what a key lacks.
+            // Only test keys have this right, so a live key can't lack it.
             let rights = rights.iter().filter(|right| **right != Right::Sandbox);
             let names: Vec<_> = rights.map(|right| right.as_str()).collect();
             Err(Error::missing_right(names.join(" or ")))

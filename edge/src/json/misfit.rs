@@ -1,10 +1,10 @@
-//! Sentences about values from outside that no type has.
+//! Sentences about values from outside that don't fit their type.
 
 use std::fmt;
 
 use serde::de::{self, Error as _, Expected, Unexpected};
 
-/// The first value that a type can't have, as a sentence for the sender of the text. It may quote the value.
+/// The first value that doesn't fit its type, as a sentence for the sender of the text. It may quote the value.
 #[derive(Debug)]
 pub struct Misfit {
     /// The member's path, like `list[1].name`.
@@ -29,7 +29,7 @@ impl Misfit {
         Self::new("", THE, format!("' field must be {kind}."))
     }
 
-    /// The misfit of a member or an element, as one of what is around it.
+    /// Puts `step`, a member or an element, before the path.
     pub fn within(mut self, step: &str) -> Self {
         if !self.is_name {
             let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };

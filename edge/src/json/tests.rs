@@ -1,4 +1,4 @@
-//! The reader beside the parser's own.
+//! Compares the reader with the parser's own.
 
 use std::collections::BTreeMap;
 

@@ -45,7 +45,7 @@ const SELECT_CURSOR: &str =
 
 const UPDATE_CURSOR: &str = "UPDATE this_database SET keys_read_in = ?1, keys_read_to = ?2";
 
-/// The last of the 10,000 keys after a position; no row if fewer keys follow.
+/// No row if fewer than 10,000 keys follow.
 const SELECT_RANGE_END: &str = "SELECT account_id, name FROM idempotency_keys
     WHERE (account_id, name) > (?1, ?2) ORDER BY account_id, name LIMIT 1 OFFSET 9999";
 

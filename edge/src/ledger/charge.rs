@@ -317,8 +317,7 @@ pub async fn settle_part(
     }
 }
 
-/// Charges up to `units` in total, in one transaction. If the lease ends with it, the response is stored under the
-/// `Idempotency-Key`, if any.
+/// If the lease ends with it, the response is stored under the `Idempotency-Key`, if any.
 async fn charge_lease(
     database: &Database,
     lease: &Lease,

@@ -107,8 +107,8 @@ fn json(rows: &(impl Serialize + ?Sized)) -> Result<String, Error> {
     serde_json::to_string(rows).map_err(|error| Error::internal(format!("directory: {error}")))
 }
 
-/// `?1` address, `?2` mailbox, `?3` as typed, `?4` account. An address that the operator allowed has no mailbox: another
-/// spelling may have it.
+/// `?1` address, `?2` mailbox, `?3` as typed, `?4` account. An address that the operator allowed has no mailbox:
+/// another spelling may have it.
 const INSERT_ENTRY: &str = concat!(
     "INSERT OR IGNORE INTO directory (address, mailbox, email, account_id)
      SELECT ?1, CASE WHEN ",

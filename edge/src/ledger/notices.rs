@@ -36,8 +36,7 @@ const FIRST_RETRY_S: u64 = 5 * 60;
 /// Attempts span about two weeks: the platform stops sending to a mailbox that rejects for longer.
 const ATTEMPTS_MAX: u64 = 13;
 
-/// Adds a notice to the account that the condition selects. The statement precedes the deed's in the batch, under the
-/// same condition.
+/// The statement precedes the deed's in the batch, under the same condition.
 macro_rules! notice {
     ($kind:literal, $($condition:expr),+) => {
         constcat::concat!(

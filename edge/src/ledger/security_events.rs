@@ -1,4 +1,5 @@
-//! Security events of an account. Sign-ins are written in `accounts/sessions_sql.rs`, events with an email in `notices.rs`.
+//! Security events of an account. Sign-ins are written in `accounts/sessions_sql.rs`, events with an email in
+//! `notices.rs`.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -18,8 +19,7 @@ pub const ON_CONFLICT_COUNT: &str =
     " ON CONFLICT (account_id, class, kind, name) DO UPDATE SET at = excluded.at,
     count = count + 1, browser = excluded.browser, country = excluded.country";
 
-/// Adds an event to the account that the condition selects, if any. Runs in the action's batch, before the action and
-/// under its condition. The two parameters are those of [`device`].
+/// Runs in the action's batch, before the action and under its condition. The two parameters are those of [`device`].
 macro_rules! event {
     ($kind:literal, $browser:literal, $country:literal, $($condition:expr),+) => {
         constcat::concat!(

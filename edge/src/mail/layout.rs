@@ -8,7 +8,7 @@ const OPT_OUT: &str = "Don't send me this for 30 days";
 
 const QUESTIONS: &str = "Questions?";
 
-/// Colours for light and dark mode; programs without style sheets show plain HTML.
+/// Programs without style sheets show plain HTML.
 const STYLE: &str = "\
 body{margin:0;padding:24px 16px;background:#fbfaf8;color:#1a1917;\
 font:16px/1.6 system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;overflow-wrap:anywhere}\

@@ -26,14 +26,13 @@ pub enum Notice {
     RecoveryPending,
     RecoveryStopped,
     AccountRecovered,
-    /// Of every key, by a replacement of their secret: in thirty days, or already.
+    /// Every key ends, because their secret is replaced: in thirty days, or now.
     KeysEnd,
     KeysEnded,
     AllowanceNearlyUsed,
     AllowanceUsedUp,
 }
 
-/// Each kind with its name in the database.
 const NAMES: [(Notice, &str); 23] = [
     (Notice::PasswordChanged, "password_changed"),
     (Notice::TwoFactorOn, "two_factor_on"),

@@ -126,8 +126,8 @@ const INSERT_PLAN_NOTICE: &str = concat!(
     "WITH a AS (SELECT * FROM accounts WHERE id = ?1) ",
     notice!("plan_changed", BY_CALL, " AND ?3 <> (SELECT ", IN_FORCE, " FROM a)")
 );
-/// `?3` the plan, `?4` its end in Unix seconds or 0, `?5` now in milliseconds: earlier events of a payment provider come
-/// to nothing.
+/// `?3` the plan, `?4` its end in Unix seconds or 0, `?5` now in milliseconds: earlier events of a payment provider
+/// come to nothing.
 const UPDATE_PLAN: &str = concat!(
     UPDATE,
     "plan = ?3, plan_until = nullif(CAST(?4 AS INTEGER), 0), plan_set_at = ?5",
@@ -180,7 +180,6 @@ pub async fn grant_checks(
     run(app, deed, account, (RECORD, &value), statements, &|_| Error::no_such_account()).await
 }
 
-/// Writes the record with its value and runs the statements in one transaction; answers with the account as it then is.
 /// The record's condition may refuse.
 async fn run(
     app: &App,

@@ -35,7 +35,7 @@ const CHANGES: Rule = Rule { burst: 30, interval: 2 };
 /// Characters of a call's id, which is stored.
 const ID_CHARS: std::ops::RangeInclusive<usize> = 16..=64;
 
-/// The body of a call. Its signature covers all of it.
+/// The signature covers all of it.
 #[derive(Debug, Deserialize)]
 struct Call {
     /// Random. A repeated change finds its id in the audit and does nothing.
@@ -59,14 +59,12 @@ pub struct Target {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    // Reads.
     List,
     Search { text: String },
     Show(Target),
     Tenant { name: String },
     Plans,
     Audit { account: Option<String> },
-    // Changes of an account.
     SetPlan { account: String, plan: String, until: Option<GivenTime> },
     GrantChecks { account: String, number: u32 },
     DeactivateKey(Target),
@@ -77,7 +75,6 @@ pub enum Action {
     StopRecovery(Target),
     Delete(Target),
     Undelete(Target),
-    // Other changes.
     SetSize { plan: String, size: plans::Size, number: u32 },
     Allow { email: String },
     Enter { accounts: Vec<String> },
@@ -126,7 +123,6 @@ impl Action {
     }
 }
 
-/// Log line of a call, beside that of its request, which has the account.
 #[derive(Serialize)]
 struct CallLine<'a> {
     event: &'static str,

@@ -35,7 +35,6 @@ pub const PATH: &str = "/v1/operator/plans";
 /// A `webhook-id` is stored.
 const ID_CHARS_MAX: usize = 256;
 
-/// Body of `POST /operator/plans`.
 #[derive(Deserialize)]
 struct PlanOrder {
     /// The account's reference, as in `GET /v1/me/plan`.

@@ -216,7 +216,6 @@ struct BatchLine {
     not_asked_retry_after: Option<u32>,
 }
 
-/// Reads up to the end of the response, or to where it is cut off.
 async fn lines(
     mut chunks: Chunks,
     heard: &(dyn Fn(usize, &BatchItem) + Sync),

@@ -20,9 +20,8 @@ const SKIPPED_MS: u64 = 30_000;
 /// Milliseconds since the last [`OriginHealth::record_check`] after which a health check counts as aborted.
 const LOST_MS: u64 = 1_500;
 
-/// Batches that may wait for one origin's first byte at the same time. The platform lets an
-/// invocation wait for six responses: two hanging origins leave two responses, for a third origin and for health
-/// checks.
+/// The platform lets an invocation wait for six responses: two hanging origins leave two responses, for a third origin
+/// and for health checks.
 const WAITING_BATCHES_MAX: u32 = 2;
 
 /// More origins than a configuration has.

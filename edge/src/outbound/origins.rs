@@ -198,8 +198,8 @@ impl Origins {
         self.health.record_silence(origin, clock::now_ms());
     }
 
-    /// The number of origins that answer a check of the sandbox, with a ticket, within `timeout_ms` each, and the number
-    /// of all. An origin that can't work, or doesn't accept our tickets, doesn't answer it.
+    /// The number of origins that answer a check of the sandbox, with a ticket, within `timeout_ms` each, and the
+    /// number of all. An origin that can't work, or doesn't accept our tickets, doesn't answer it.
     ///
     /// # Errors
     /// [`Error::internal`], which doesn't occur.
@@ -253,7 +253,6 @@ async fn verdict_of(
     }
 }
 
-/// The header's value.
 pub(super) fn awaited_ms(awaited_until: Option<u64>) -> Option<String> {
     let left = awaited_until?.saturating_sub(clock::now_ms());
     Some((left - SETTLED_MS.min(left / 4)).to_string())
@@ -274,8 +273,8 @@ pub(super) async fn post(
     OutgoingRequest { url, headers: &headers, body: Some(body), timeout_ms }.send().await
 }
 
-/// The origins in the order for a recipient's domain. Rendezvous hashing keeps one domain's connections and caches at
-/// one origin, and an added or removed origin affects only its own domains.
+/// Rendezvous hashing keeps one domain's connections and caches at one origin, and an added or removed origin affects
+/// only its own domains.
 fn in_order<'a>(origins: &'a [String], domain: &str) -> Vec<&'a str> {
     if let [only] = origins {
         return vec![only];

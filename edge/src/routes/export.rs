@@ -65,7 +65,7 @@ struct OperatorAction {
     value: String,
 }
 
-/// Limit of an account's exports, each of which costs a dozen trips to its database: a burst of ten, then ten an hour.
+/// An export costs a dozen trips to the account's database: a burst of ten, then ten an hour.
 const RULE: Rule = Rule { burst: 10, interval: 6 * 60 };
 
 const PAGE_ROWS: u32 = 500;

@@ -35,8 +35,7 @@ pub enum Disposition {
     Retry,
 }
 
-/// Seconds that a retry round waits while the account's maximum number of concurrent scans is
-/// running.
+/// Wait of a retry round while the account's maximum number of concurrent scans is running.
 const CONCURRENCY_WAIT_S: u64 = 60;
 /// Number of consecutive rounds without contact with a mail server after which a message skips overloaded origins.
 const MISSES_BEFORE_SKIPPING: u32 = 3;
@@ -218,7 +217,6 @@ async fn send(app: &App, message: &ScanMessage, delay: u64, now: u64) -> Result<
     app.scan_queue.send(vec![message.outgoing(delay)?]).await
 }
 
-/// Number of addresses in the next round; without any, nothing is sent.
 async fn follow(
     app: &App,
     message: &ScanMessage,

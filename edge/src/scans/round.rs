@@ -8,7 +8,7 @@ use crate::{config::RetryTimes, ledger::tally::Tally, outbound::origin_batch::Ba
 /// Least and greatest wait, in seconds, of an address for which no mail server was contacted.
 const WAIT_MIN_S: u64 = 30;
 const WAIT_MAX_S: u64 = 900;
-/// The wait for evidence that an acceptance without it usually names: a window of the limits of refused recipients.
+/// Usual wait for evidence after an acceptance: a window of the limits of refused recipients.
 const EVIDENCE_AFTER_S: u64 = 600;
 /// Seconds after which an overdue address no longer waits for other scans.
 const QUEUED_MAX_S: u64 = 60 * 60;
@@ -101,7 +101,7 @@ impl Clock<'_> {
         Some(Retry { expected_at: retry.expected_at.max(told_at), ..retry })
     }
 
-    /// Time until which the last of the addresses waits that no origin could ask about, as told; 0 if there is none.
+    /// Latest turn, as origins name it, of the addresses that no origin could ask about; 0 without such addresses.
     pub fn told_at(&self, outcomes: &[BatchItem]) -> u64 {
         let last = wishes(outcomes).max();
         last.map_or(0, |wish| self.now.saturating_add(wish).min(self.until))

@@ -73,7 +73,7 @@ fn seconds_left(scan: &scans_sql::StoredScan, now: u64) -> Option<u64> {
         }
     };
     let waits = scan.expected_at.filter(|_| scan.waiting + scan.unasked > 0);
-    // Where no origin told a wait, the next attempt is all that is expected.
+    // Without a wait from an origin, only the next attempt is expected.
     let are_told = remaining <= scan.unasked && scan.expected_at > scan.due_at;
     let at_pace = at_pace.or(are_told.then_some(0))?;
     Some(at_pace.max(waits.map_or(0, |at| at.saturating_sub(now))).max(1))

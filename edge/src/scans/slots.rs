@@ -6,11 +6,9 @@ use rcpt_shared::{Malformed, read};
 
 use super::message::WaitingAddress;
 
-/// Maximum number of addresses per message: a full part of distinct, valid addresses has at least
-/// four messages.
+/// A full part of distinct, valid addresses has at least four messages.
 const ADDRESSES_MAX: usize = 250;
-/// Maximum number of bytes of a message's addresses: sealed and base64-encoded they grow by a
-/// third, and the queue accepts 128,000.
+/// Sealed and base64-encoded, addresses grow by a third, and the queue accepts 128,000 bytes.
 const BYTES_MAX: usize = 64_000;
 /// Bytes of an address beyond its own text.
 const ADDRESS_OVERHEAD_BYTES: usize = 24;

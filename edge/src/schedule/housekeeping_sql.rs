@@ -17,11 +17,10 @@ use serde::Deserialize;
 
 const MINUTE_S: u64 = 60;
 const DAY_S: u64 = 24 * 60 * MINUTE_S;
-/// For which an operator's allowance of an address can be used.
 const ALLOWED_S: u64 = 30 * DAY_S;
 /// Sending is retried for about two weeks.
 const NOTICE_TTL_S: u64 = 30 * DAY_S;
-/// Lifetime of ended scans with their results, and of their notifications.
+/// Ended scans, their results and their notifications.
 const RESULTS_TTL_S: u64 = 7 * DAY_S;
 
 /// Limit per removal, so that none exceeds D1's limit of 30 s.

@@ -59,10 +59,11 @@ pub async fn deliver_at_once(app: &App, account: AccountId) -> Result<(), Error>
     Ok(())
 }
 
-/// Maximum number of notices emailed at once. Older notices of the account are sent first.
+/// Older notices of the account are sent first.
 const NOTICES_MAX: u64 = 4;
 
-/// Emails an account's notices and delivers its webhook, after an event of both. The scheduled run retries after a failure.
+/// Emails an account's notices and delivers its webhook, after an event of both. The scheduled run retries after a
+/// failure.
 pub async fn announce(app: &App, account: AccountId) {
     let notices = match app.databases.of(account) {
         Ok(database) => notices::send(app, database, Some(account), NOTICES_MAX).await.map(drop),

@@ -1,4 +1,5 @@
-//! Notifications about ended scans and used allowances: by email, and by a webhook in the form of Standard Webhooks (docs/scans.md).
+//! Notifications about ended scans and used allowances: by email, and by a webhook in the form of Standard Webhooks
+//! (docs/scans.md).
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Webhooks that announce the end of a scan and the use of an allowance, and their deliveries. Each account has one in progress, and a failing
-//! endpoint is paused: no endpoint delays other accounts' deliveries.
+//! Webhooks that announce the end of a scan and the use of an allowance, and their deliveries. Each account has one in
+//! progress, and a failing endpoint is paused: no endpoint delays other accounts' deliveries.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -173,8 +173,8 @@ pub async fn change(
 /// Seconds after which an attempt without a recorded result is repeated.
 const LEASE_S: u64 = 60;
 
-/// Selects the webhooks to claim: `?1` now, `?2` account or `''` for all, `?3` row limit, `?4` whether to select endpoints
-/// that failed last time.
+/// Selects the webhooks to claim: `?1` now, `?2` account or `''` for all, `?3` row limit, `?4` whether to select
+/// endpoints that failed last time.
 const FREE_WEBHOOKS: &str = "
     SELECT w.account_id FROM webhooks w
     JOIN accounts a ON a.id = w.account_id AND a.state = 'confirmed'

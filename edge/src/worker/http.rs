@@ -1,6 +1,6 @@
-//! Converts the runtime's requests and responses to axum's, and gives each response its headers. The `worker` crate's conversion turns
-//! every body into a stream, which costs several turns of the event loop for a hundred bytes. The crate also rejects
-//! a request with any header that isn't ASCII.
+//! Converts the runtime's requests and responses to axum's, and gives each response its headers. The `worker` crate's
+//! conversion turns every body into a stream, which costs several turns of the event loop for a hundred bytes. The
+//! crate also rejects a request with any header that isn't ASCII.
 //!
 //! A call between wasm and JavaScript costs the same for any size. The head of a request or a response is therefore
 //! passed as one JSON text. Cloudflare adds about twenty headers to a request. Only headers in `READ` are passed: add
@@ -69,7 +69,7 @@ fn continent(from: &web_sys::Request) -> Option<Continent> {
     continent.as_string().map(Continent)
 }
 
-/// The request headers that the edge reads; the router sees no other headers.
+/// The router sees no other headers.
 const READ: [HeaderName; 11] = [
     API_KEY_HEADER,
     header::AUTHORIZATION,
@@ -117,7 +117,7 @@ pub async fn response(from: Response<Body>) -> worker::Result<web_sys::Response>
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Headers that every API response has: no framing, no content sniffing.
+/// No framing, no content sniffing.
 const FIXED: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),

@@ -58,7 +58,6 @@ pub fn of(env: &Env) -> Result<&'static Isolate, &'static [String]> {
     Ok(isolate)
 }
 
-/// Log line of an isolate whose configuration has mistakes that stop nothing.
 #[derive(Serialize)]
 struct Warnings<'a> {
     event: &'static str,
@@ -122,8 +121,7 @@ fn both<A, B>(a: Result<A, Vec<String>>, b: Result<B, Vec<String>>) -> Result<(A
     }
 }
 
-/// A request's log line: the operation, the outcome, and the account or network ([`Party`]). It
-/// contains no address, key or body.
+/// The line has no address, key or body.
 #[derive(Debug, Serialize)]
 struct LogLine<'a> {
     request_id: &'a str,
@@ -199,7 +197,6 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
     response
 }
 
-/// Every request gets this response until the configuration is corrected.
 fn misconfigured(mistakes: &[String]) -> Error {
     Error::unavailable(format!("configuration: {}", mistakes.join("; ")))
 }

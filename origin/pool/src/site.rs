@@ -199,8 +199,8 @@ impl<S> Site<S> {
 }
 
 /// True if the check waits for its place; otherwise it is answered now. It waits for the causes of
-/// [`Cause::is_waited_for`], and only if a conversation can still start in time. A session may come back before the time
-/// that is known.
+/// [`Cause::is_waited_for`], and only if a conversation can still start in time. A session may come back before the
+/// time that is known.
 fn waits(want: &Want, not: Not) -> bool {
     let is_in_time = not.until.is_none_or(|at| at <= want.latest);
     not.cause.is_waited_for(want.class) && (is_in_time || not.cause.ends_with_a_session())

@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use crate::{keys::SiteKey, site::Site};
 
 pub(crate) const SWEEP_STEPS: usize = 16;
-/// Number of sites above which unused networks and routes are removed.
 pub(crate) const MAX_SITES: usize = 10_000;
 /// Number of networks of one IPv6 /48 above which they go first: one customer of a provider has so many for nothing.
 const MAX_OF_NEIGHBOURHOOD: usize = 256;

@@ -21,7 +21,7 @@ use super::HeloIdentity;
 /// RFC 8305 §5: recommended delay before the other family is tried in parallel.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Size of the kernel's receive buffer in bytes: two of the largest replies.
+/// Two of the largest replies.
 const RECEIVE_BUFFER_BYTES: u32 = 16 * 1_024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

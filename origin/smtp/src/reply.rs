@@ -6,17 +6,16 @@ use std::{borrow::Cow, fmt};
 /// real servers exceed it.
 const LINE_BYTES_MAX: usize = 2_048;
 const MAX_LINES: usize = 100;
-/// Maximum number of bytes received per recipient, including the start of the session. A normal
-/// conversation needs about 1 KiB.
+/// Per recipient, including the start of the session. A normal conversation needs about 1 KiB.
 const SESSION_BYTES_MAX: usize = 64 * 1_024;
-/// Maximum number of bytes of text stored per reply. Capabilities and reasons are within the first 1 KiB; the rest
-/// would stay in memory during a later silence, tripled if each byte becomes U+FFFD.
+/// Capabilities and reasons are within the first 1 KiB; the rest would stay in memory during a later silence, tripled
+/// if each byte becomes U+FFFD.
 const TEXT_BYTES_MAX: usize = 8 * 1_024;
 /// Bytes of text that are interpreted. Real replies are shorter; folding 8 KiB of letters such as
 /// U+FDFA (which becomes 18) took milliseconds.
 const READ_BYTES: usize = 1_024;
 
-/// Room for the text of a reply with several lines. An EHLO reply has about 250 bytes.
+/// An EHLO reply has about 250 bytes.
 const TEXT_BYTES: usize = 512;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -50,9 +50,8 @@ const RESET_TIMEOUT: Duration = Duration::from_secs(1);
 /// RSET's directly after it.
 const QUIET_TIME: Duration = Duration::from_millis(20);
 
-/// Maximum number of refused recipients per session. Postfix delays each reply by a second after
-/// ten errors (`smtpd_soft_error_limit`), other servers after fewer, and more errors look like a
-/// directory harvest.
+/// Postfix delays each reply by a second after ten errors (`smtpd_soft_error_limit`), other servers after fewer, and
+/// more errors look like a directory harvest.
 const MAX_REFUSED: usize = 3;
 
 /// Start of a session (RFC 5321 §3.2): a server that doesn't know EHLO gets HELO and has no
@@ -321,7 +320,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Err(SURPLUS)
     }
 
-    /// Reads the replies that have arrived; true if all of them are positive.
+    /// Reads what has arrived: true if all replies are positive.
     fn has_no_refusal_left(&mut self) -> bool {
         loop {
             match self.parser.next_reply() {

@@ -23,8 +23,7 @@ use tokio_rustls::{
     },
 };
 
-/// Number of tickets stored for resuming TLS sessions, up to eight for each of 128 servers. A ticket is about 300
-/// bytes.
+/// Up to eight tickets, of 300 bytes each, for 128 servers.
 const RESUMABLE: usize = 1_024;
 
 /// Shared by all sessions.
@@ -56,8 +55,7 @@ impl Tls {
     }
 }
 
-/// Verifier that accepts any certificate and any signature. Verifying an unknown server's unknown key proves nothing,
-/// and would reject servers with outdated certificates.
+/// Verifying an unknown server's unknown key proves nothing, and would reject servers with outdated certificates.
 #[derive(Debug)]
 struct AnyCertificate(WebPkiSupportedAlgorithms);
 

@@ -18,7 +18,6 @@ use crate::{
     http::{RequestId, ask_all},
 };
 
-/// Exit code if a verdict stays undecided; 0 if all are decided.
 const EXIT_UNDECIDED: u8 = 3;
 
 #[derive(Debug, Serialize)]

@@ -6,7 +6,6 @@ use ipnet::IpNet;
 
 use super::parse;
 
-/// Prefix of entries that name a mail host instead of the domain of an address.
 const MAIL_HOST: &str = "mx:";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -78,8 +78,8 @@ pub(super) fn port(text: &str) -> Option<u16> {
     from_str(text).filter(|port| *port != 0)
 }
 
-/// At most as large as 10.0.0.0/8 and fc00::/7, the largest ones that aren't public: all of the Internet would end the
-/// guard.
+/// At most as large as 10.0.0.0/8 and fc00::/7, the largest ranges that aren't public: all of the Internet would end
+/// the guard.
 pub(super) fn private_networks(text: &str) -> Option<Vec<IpNet>> {
     let is_small = |network: &IpNet| match network {
         IpNet::V4(network) => network.prefix_len() >= 8,

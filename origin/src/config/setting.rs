@@ -25,7 +25,6 @@ pub(super) enum Form {
     Secret,
 }
 
-/// Greatest number of typing mistakes for suggesting a name.
 const MAX_SLIPS: usize = 3;
 
 pub(super) fn meant_by(settings: &[Setting], name: &str) -> Option<&'static str> {

@@ -57,7 +57,7 @@ impl<'a> Values<'a> {
                     format!("expected {}", setting.expects)
                 }
                 None => {
-                    // Of a long list, what is wrong with it.
+                    // The message quotes only the wrong item of a long list.
                     let is_long = matches!(setting.form, Form::List | Form::Table);
                     let mut items = text.split(',').filter(|_| is_long);
                     let wrong = items.find(|item| parse(item).is_none()).unwrap_or(&text);

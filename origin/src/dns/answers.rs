@@ -13,8 +13,8 @@ use tokio::time::{Instant, timeout};
 use super::{MAX_CACHED, NoAnswer};
 use crate::dns::single_flight::{Flight, SingleFlight};
 
-/// Greatest number of cached names and records of one type: 10,000 names with a handful of records each. With 300 bytes
-/// each, the records take 15 MB; with 1 KB each, as a hostile domain could make them, 50 MB.
+/// 10,000 names with a handful of records each. With 300 bytes each, the records take 15 MB; with 1 KB each, as a
+/// hostile domain could make them, 50 MB.
 const MAX_WEIGHT: u64 = 50_000;
 
 /// Time for which an abandoned query continues for the next caller, such as an AAAA query slower than the A query. The

@@ -41,7 +41,7 @@ use crate::{
 /// Time limit of a whole batch, unless its header sets a shorter limit. An address that still has no session when only
 /// one address's time is left is reported as not checked.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(60);
-/// Time for an address of a list, as a multiple of a single check's: nobody waits for it, and slow servers answer.
+/// Multiple of a single check's time: nobody waits for a list, and slow servers answer.
 const PATIENCE_FACTOR: u32 = 3;
 /// Seconds after which the client may retry, unless a limit determines them.
 const RETRY_AFTER_S: u32 = 60;
@@ -50,7 +50,6 @@ const RETRY_AFTER_S: u32 = 60;
 const EVIDENCE_AFTER_S: u32 = 600;
 /// Lines buffered for a slow reader.
 const LINES_MAX: usize = 16;
-/// Addresses whose mail hosts are looked up in parallel.
 const LOOKUPS_MAX: usize = 32;
 
 /// Handles `POST /v1/probe/batch {addresses}`: 200 with a line of JSON for each address ([`BatchLine`]), in
@@ -129,9 +128,7 @@ struct Batch {
     state: Arc<State>,
     id: RequestId,
     asker: Asker,
-    /// Latest time to wait for a session.
     until: Instant,
-    /// Time for each address.
     budget: Duration,
     /// True if a person waits: accepted lines are asked as single checks, and not held.
     is_awaited: bool,

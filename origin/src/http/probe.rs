@@ -23,7 +23,7 @@ use crate::{
     telemetry::refused_tickets::Refused,
 };
 
-/// Time limit for the body, which the edge sends right after the headers.
+/// The edge sends the body right after the headers.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Handles `POST /v1/probe {address}`: 200 with a verdict for any behaviour of a mail
@@ -89,7 +89,6 @@ pub async fn ask_one(
     Ok(verdict)
 }
 
-/// When the caller takes what is known.
 pub(super) fn awaited_until(request: &Request) -> Option<Instant> {
     Instant::now().checked_add(milliseconds_of(request, AWAITED_HEADER)?)
 }

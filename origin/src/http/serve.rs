@@ -24,9 +24,9 @@ use super::{
 };
 use crate::State;
 
-/// Time limit of a TLS handshake: two round trips, and the signature.
+/// Two round trips, and the signature.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Greatest size of a request's header in bytes. The edge's ticket has 600 bytes.
+/// The edge's ticket has 600 bytes.
 const HEADER_BYTES_MAX: u16 = 16 * 1_024;
 
 /// Serves `router` until `shutdown`, then accepts no further requests and waits for those in progress, for at most

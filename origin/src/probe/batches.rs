@@ -8,7 +8,7 @@ use crate::{
     dns::mx::{self, MailHosts},
 };
 
-/// Maximum number of concurrent checks of a batch at one operator or machine.
+/// At one operator or machine.
 const MAX_AT_ONCE: usize = 8;
 
 impl Prober {

@@ -38,7 +38,7 @@ const ROWS: [[&str; 5]; 6] = [
     ["contrast.otherwise", "", "", "", OPEN],
 ];
 
-/// Fewest people whom a host accepted in a batch: a list of exempt recipients often has one.
+/// A list of exempt recipients often has one.
 const NEIGHBOURS_MIN: usize = 2;
 
 #[derive(Debug, Clone, Copy)]

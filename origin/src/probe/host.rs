@@ -24,9 +24,7 @@ use super::{
 };
 
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(1);
-/// Minimum remaining time for starting a dialogue.
 const DIALOGUE_TIME_MIN: Duration = Duration::from_secs(1);
-/// Number of stale idle sessions after which a new session is opened.
 const MAX_STALE: usize = 3;
 
 impl HostProbe<'_> {

@@ -13,18 +13,17 @@ use tokio::time::Instant;
 use super::contrast::Invented;
 use crate::dns::Mx;
 
-/// Maximum number of entries per memory. About as many hosts accept most of the world's mail.
+/// About as many hosts accept most of the world's mail.
 const MAX_ENTRIES: u64 = 20_000;
-/// Lifetime of stored capabilities: a server's configuration may change.
+/// A server's configuration may change.
 const CAPABILITIES_LIFETIME: Duration = Duration::from_secs(3_600);
-/// Time for which an unreachable host is tried after its siblings.
 const DOWN_LIFETIME: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// Times for which the control recipient's result is kept (docs/verdicts.md): whether a domain refuses unknown names
 /// changes rarely.
 const REFUSES_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3_600);
 const ACCEPTS_ALL_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// Lifetime of an inconclusive result. It ends before a list's first retry, when a greylist knows the name.
+/// It ends before a list's first retry, when a greylist knows the name.
 const INCONCLUSIVE_LIFETIME: Duration = Duration::from_secs(4 * 60);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

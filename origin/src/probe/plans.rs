@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::dns::Mx;
 
-/// Maximum number of plans, of about 300 bytes each: 6 MB.
+/// About 300 bytes each: 6 MB.
 const MAX_PLANS: u64 = 20_000;
 
 pub(super) struct Plan {

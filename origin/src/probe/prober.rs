@@ -37,10 +37,8 @@ use crate::{
 
 /// Seconds after which a probe that found no session is worth repeating.
 const RETRY_AFTER_S: u32 = 10;
-/// Minimum remaining time for probing again.
 const PROBE_TIME_MIN: Duration = Duration::from_secs(1);
 
-/// A question, and how to ask it.
 pub(super) type Asked<'a> = (&'a Question, Manner);
 
 /// State shared by all probes.

@@ -18,7 +18,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{dns::single_flight::Flight, lists::MailRoute};
 
-/// Minimum time between two checks of an address's budget.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) struct Progress {

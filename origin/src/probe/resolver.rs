@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// Maximum number of addresses tried per host: with ten hosts, a domain can make us connect to forty addresses at most.
+/// With ten hosts, a domain can make us connect to forty addresses at most.
 const MAX_ADDRESSES: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,13 +11,13 @@ use tokio::time::Instant;
 const JUST_NOW: Duration = Duration::from_secs(600);
 /// A place that answered within this time and now refuses our address in words has a new block.
 const LATELY: Duration = Duration::from_secs(24 * 3_600);
-/// Longest stop: an hour is the usual length of a ban. Failures after it are final.
+/// An hour is the usual length of a ban. Failures after it are final.
 const STOP_MAX: Duration = Duration::from_secs(75 * 60);
 const TEST_INTERVAL: Duration = Duration::from_secs(60);
 /// Refusals by an operator's hosts, with no answer between them, that begin a stop: one host may have a customer's
 /// rule.
 const OPERATORS_REFUSALS: u8 = 3;
-/// Maximum number of places remembered, of about 60 bytes each.
+/// About 60 bytes each.
 const MAX_PLACES: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -16,7 +16,6 @@ use crate::{
     telemetry::log::Level,
 };
 
-/// Interval between checks of the files of certificate and lists.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Rereads on each SIGHUP and when the files of certificate or lists have changed. After a mistake, nothing changes.
@@ -99,8 +98,7 @@ fn apply(read: &Config, state: &Arc<State>, level: &Level) -> Result<(), String>
     Ok(())
 }
 
-/// Completes when a file has changed and all have been stable for a moment: a certificate and its
-/// key are written one after the other.
+/// Waits until all files are stable: a certificate and its key are written one after the other.
 async fn change(before: &Files) {
     let mut last = before.clone();
     loop {

@@ -10,8 +10,8 @@ use tokio::{
     time::interval,
 };
 
-/// Length of the queue of connections to accept; the kernel's `somaxconn` may reduce it. A client that finds the queue
-/// full retries a second later. Tokio's default of 128 is less than the number of concurrent probes.
+/// The kernel's `somaxconn` may reduce it. A client that finds the queue full retries a second later. Tokio's default
+/// of 128 is less than the number of concurrent probes.
 const BACKLOG: u32 = 4_096;
 
 pub fn ready() {

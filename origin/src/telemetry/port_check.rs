@@ -12,7 +12,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::{config::Server, dns::Names};
 
-/// Time for which a banner proves that the port is open.
 const OPEN_LIFETIME: Duration = Duration::from_secs(60);
 /// Interval between checks while the port is blocked. The servers belong to third parties, and load balancers poll
 /// `/ready` every few seconds.

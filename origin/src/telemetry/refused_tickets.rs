@@ -9,7 +9,7 @@ use rcpt_shared::{KeyRing, Ticket};
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::Instant;
 
-/// Strangers send requests, too: one line of the log in this time is enough.
+/// Strangers send requests, too: one line in this time is enough.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

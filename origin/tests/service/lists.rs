@@ -30,7 +30,7 @@ impl Folder {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Whether these are the file's lists, and the lists.
+    /// Success of `lists show`, and the printed lists.
     async fn shown(&self, file: &str) -> (bool, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_origin"));
         let shown = command.env_clear().args(["lists", "show", file]).output().await.unwrap();

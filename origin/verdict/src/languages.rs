@@ -102,10 +102,9 @@ impl Sense {
     }
 }
 
-/// Greatest distance, in characters, between a word for a mailbox and the word for its state, as in
-/// `user with that name unknown`.
+/// Between a word for a mailbox and the word for its state, as in `user with that name unknown`.
 const NEAR_CHARACTERS: usize = 14;
-/// Maximum number of words whose neighbours are examined; a refusal has about a dozen.
+/// A refusal has about a dozen.
 const MAX_WORDS: usize = 256;
 
 static WORDS: LazyLock<Matcher<(usize, Sense)>> = LazyLock::new(|| {

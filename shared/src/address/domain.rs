@@ -5,7 +5,7 @@ use idna::punycode;
 /// Greatest length of a label in bytes (RFC 1035 §2.3.4).
 const LABEL_BYTES_MAX: usize = 63;
 const NAME_BYTES_MAX: usize = 253;
-/// Greatest number of labels in a name: one byte each, and a dot after all but the last.
+/// A label has one byte at least, and a dot after all but the last.
 pub(crate) const LABELS_MAX: usize = NAME_BYTES_MAX.div_ceil(2);
 const A_LABEL: &str = "xn--";
 

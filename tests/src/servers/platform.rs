@@ -1,5 +1,5 @@
-//! A stand-in for Cloudflare's API (`platform.mjs`), and an operator's folder from which `make deploy` and `tools/admin`
-//! work against it.
+//! A stand-in for Cloudflare's API (`platform.mjs`), and an operator's folder from which `make deploy` and
+//! `tools/admin` work against it.
 
 use std::{
     fs,
@@ -130,7 +130,8 @@ impl Platform {
         Self::run(command.args(words)).await
     }
 
-    /// Runs the lines `npx wrangler …` of a page's section, such as `deploy.md`, "Take it down", without their comments.
+    /// Runs the lines `npx wrangler …` of a page's section, such as `deploy.md`, "Take it down", without their
+    /// comments.
     ///
     /// # Errors
     /// If the section has no such line, or a program can't be started.

@@ -30,8 +30,8 @@ greylisted@postfix.test greylisted/
 greylisted-once@postfix.test greylisted/
 ";
 
-/// Postfix's access table. Three recipients get fixed replies, worded like those of Dovecot's quota service and Exchange. The class
-/// `greylisting` queries postgrey for the other two.
+/// Postfix's access table. Three recipients get fixed replies, worded like those of Dovecot's quota service and
+/// Exchange. The class `greylisting` queries postgrey for the other two.
 const RECIPIENTS: &str = "\
 full@postfix.test 552 5.2.2 Mailbox is full
 staff@postfix.test 550 5.7.1 RESOLVER.RST.AuthRequired; authentication required

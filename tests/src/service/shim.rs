@@ -68,7 +68,8 @@ pub enum Release {
 }
 
 impl Edge {
-    /// From now on each round trip to D1 with one of these statements (`"insert accounts"`) waits for [`Self::release`].
+    /// From now on each round trip to D1 with one of these statements (`"insert accounts"`) waits for
+    /// [`Self::release`].
     pub async fn park(&self, statements: &[&str]) {
         self.shim(&json!({ "park": statements })).await;
     }

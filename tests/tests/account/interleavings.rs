@@ -1,6 +1,6 @@
-//! The three events that touch two databases (docs/architecture.md), by the real statements: several parties at once, whose round
-//! trips are interleaved in every order, with one of them cut off after any trip. Then the scheduled run finishes what is
-//! left, a day passes, and it runs once more.
+//! The three events that touch two databases (docs/architecture.md), by the real statements: several parties at once,
+//! whose round trips are interleaved in every order, with one of them cut off after any trip. Then the scheduled run
+//! finishes what is left, a day passes, and it runs once more.
 
 mod parties;
 mod schedule;
@@ -38,7 +38,8 @@ const TRIPS: [&str; 9] = [
     "update waiting",
 ];
 
-/// Time after which a trip that doesn't come is another party's, and after which it is the one that was cut off.
+/// After the first time without a trip, it was taken for another party's; after the second, it is the one that was cut
+/// off.
 const PATIENCE: Duration = Duration::from_secs(5);
 const ENDLESS: Duration = Duration::from_secs(60);
 
@@ -162,8 +163,8 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for the next round trip that isn't one of these, or for the end of the task. Nothing says whose a trip is:
-    /// after some time, the task's own trip was taken for another party's, which has to go on first.
+    /// Waits for the next round trip that isn't one of `others`, or for the end of the task. A trip doesn't name its
+    /// party, so the task's own trip may have been taken for another party's, which then continues first.
     async fn next_trip(&self, task: &JoinHandle<u16>, others: &[u64]) -> Option<Parked> {
         let begun = Instant::now();
         loop {
@@ -176,7 +177,7 @@ impl Run<'_> {
                 return None;
             }
             if begun.elapsed() > ENDLESS {
-                // Its trip was the one that never took effect.
+                // The trip that was cut off was this task's.
                 task.abort();
                 return None;
             }
@@ -197,7 +198,7 @@ impl Run<'_> {
             let live: Vec<usize> =
                 (0..processes.len()).filter(|&n| processes[n].trip.is_some()).collect();
             if live.is_empty() {
-                // Somebody whose trip was taken for another's may still be under way.
+                // A task whose trip was taken for another's may still be under way.
                 let late = processes.iter().position(|process| !process.task.is_finished());
                 let Some(index) = late else { break };
                 processes[index].trip = self.next_trip(&processes[index].task, &[]).await;

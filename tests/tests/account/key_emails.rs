@@ -1,5 +1,5 @@
-//! When the secret of all keys is replaced, every owner gets one email, wherever a run is cut (docs/operating/incidents.md,
-//! Replace a secret).
+//! When the secret of all keys is replaced, every owner gets one email, wherever a run is cut
+//! (docs/operating/incidents.md, Replace a secret).
 
 use rcpt_tests::{Edge, Platform};
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ async fn each_owner_gets_one_email_about_a_leaked_value_wherever_the_run_is_cut_
     }
     let leaked = world.keys().await;
     let words = ["secret", "--yes", "--now", "API_KEY"];
-    // Each of its calls is the last one that takes effect once: two that add, three that tell, one that deletes.
+    // Each call is once the last that takes effect: two add a value, three write emails, one deletes.
     let cuts =
         [(1, false, 2), (2, false, 3), (2, false, 3), (3, false, 3), (4, false, 2), (4, true, 2)];
     for (n, (after, before, values)) in cuts.into_iter().enumerate() {
@@ -89,7 +89,7 @@ async fn each_owner_gets_one_email_about_a_leaked_value_wherever_the_run_is_cut_
         assert!(!run.succeeded, "{n}: {}", run.output);
         let now = world.keys().await;
         assert_eq!((now.len(), &now[0]), (values, &leaked[0]), "{n}: {now:?}");
-        // It goes on when the value that was added signs already, and somebody has registered meanwhile.
+        // The next run begins when the added value signs, and somebody has registered meanwhile.
         world.wait(3_600).await;
         world.register(0, &format!("late{n}"), "confirmed").await;
     }
@@ -107,7 +107,7 @@ async fn each_owner_gets_one_email_about_a_leaked_value_wherever_the_run_is_cut_
     // They leave the Worker's run some of its fifty emails: thirteen a run of each database.
     let wait = |name: &str| emails.iter().find(|(id, ..)| id == name).unwrap().3;
     assert_eq!(["n10", "n22", "n23", "n36"].map(wait), [900, 900, 1_200, 1_500]);
-    // Another leak is another email.
+    // Another leak causes another email.
     world.wait(3_600).await;
     let run = world.platform.admin(&words).await.unwrap();
     assert!(run.succeeded, "{}", run.output);
@@ -122,7 +122,7 @@ async fn nothing_ends_before_its_owners_were_told_for_thirty_days_unless_it_leak
     let words = ["secret", "--yes", "API_KEY"];
     let run = async |world: &World| world.platform.admin(&words).await.unwrap().output;
     assert!(run(&world).await.contains("a value is added"));
-    // Who registers before it signs has a key of the old one.
+    // An account that registers before the new value signs has a key of the old one.
     world.register(2, "carl", "confirmed").await;
     assert!(run(&world).await.contains("its owners can be told from"));
     world.wait(40 * 86_400).await;
@@ -134,7 +134,7 @@ async fn nothing_ends_before_its_owners_were_told_for_thirty_days_unless_it_leak
     world.wait(29 * 86_400).await;
     assert!(run(&world).await.contains("can be deleted from"));
     assert_eq!(world.keys().await[..1], first[..]);
-    // It leaks: no email about an end to come is left.
+    // After a leak, no email about a coming end is left.
     let run = world.platform.admin(&["secret", "--yes", "--now", "API_KEY"]).await.unwrap();
     assert!(run.succeeded, "{}", run.output);
     assert_eq!(world.keys().await.len(), 1);

@@ -1,5 +1,5 @@
-//! An operator's walks (docs/operating/incidents.md), each step as the page has it: the Worker answers 500, a roll back,
-//! the laptop is lost.
+//! An operator's walks (docs/operating/incidents.md), each step as the page has it: the Worker answers 500, a roll
+//! back, the laptop is lost.
 
 use std::fs;
 
@@ -104,7 +104,7 @@ async fn a_roll_back_is_the_older_commit_with_todays_secrets() {
     edge.restart_with(|edge| with_secrets(edge, &after)).await.unwrap();
     assert_eq!(account.get("/me").await.status, 200);
     assert_eq!(account.check("ann@example.org").await.status, 200);
-    // What a thief makes with an old value stays worthless.
+    // Keys and sessions that a thief makes with an old value are worthless.
     edge.restart_with(|edge| with_secrets(edge, &first)).await.unwrap();
     let stolen = edge.account().await;
     edge.restart_with(|edge| with_secrets(edge, &after)).await.unwrap();

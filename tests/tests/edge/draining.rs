@@ -1,5 +1,5 @@
-//! An origin is stopped while it works, as by `systemctl stop` (docs/operating/incidents.md, Stop an origin): what it asks is
-//! answered, and the edge goes elsewhere.
+//! An origin is stopped while it works, as by `systemctl stop` (docs/operating/incidents.md, Stop an origin): what it
+//! asks is answered, and the edge goes elsewhere.
 
 use std::{net::SocketAddr, time::Duration};
 

@@ -61,8 +61,8 @@ impl World {
         send(request).await
     }
 
-    /// Sends lists until one is charged at its deadline, and returns its held address. A charge has a tenth of a second,
-    /// which a machine with much to do may not keep; what was charged too late is taken back.
+    /// Sends lists until one is charged at its deadline, and returns its held address. A charge has a tenth of a
+    /// second, which a machine with much to do may not keep; what was charged too late is taken back.
     async fn partly(&self, name: &str, list: impl AsyncFn(&str) -> Reply) -> String {
         for n in 1.. {
             let row = self.edge.row(&self.account.email, "daily_charged, welcome_left, key_use");

@@ -1,6 +1,7 @@
 //! Greylisting is resolved: a scan retries when the server allows it (docs/security.md, S3).
 //!
-//! - S3: 30 addresses at Postfix with postgrey: 20 mailboxes end as `true`, ten unknown ones as `false`. A group that takes no mail from outside is `restricted`.
+//! - S3: 30 addresses at Postfix with postgrey: 20 mailboxes end as `true`, ten unknown ones as `false`. A group that
+//!   takes no mail from outside is `restricted`.
 
 use std::time::Duration;
 

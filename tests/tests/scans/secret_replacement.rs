@@ -1,4 +1,5 @@
-//! A scan whose addresses wait in the queue while `SCAN_SECRET` is replaced (docs/operating/incidents.md, Replace a secret).
+//! A scan whose addresses wait in the queue while `SCAN_SECRET` is replaced (docs/operating/incidents.md, Replace a
+//! secret).
 
 use rcpt_tests::{
     Account, Stack,
@@ -52,7 +53,7 @@ async fn a_scan_in_the_queue_is_answered_whichever_of_the_two_secrets_sealed_it(
     let scan = ended(&ann, &after).await;
     assert_eq!((&scan["counts"]["true"], &scan["counts"]["false"]), (&json!(1), &json!(1)));
     assert_eq!(matches(&ann, &after).await, (200, json!({ "matches": true })));
-    // What ends with the old value, and why it stays a day.
+    // Without the old value, waiting addresses are lost and nothing can be matched: it stays for a day.
     stack.edge.deliver(&sealed_late).await;
     assert_eq!(show(&ann, &late).await["answered"], 0);
     let (status, refusal) = matches(&ann, &before).await;

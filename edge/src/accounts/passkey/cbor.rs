@@ -1,6 +1,5 @@
 //! The subset of CBOR (RFC 8949) that passkeys use: definite lengths and shortest forms only, as CTAP2 prescribes.
 
-/// Greatest nesting depth of a skipped item.
 const DEPTH_MAX: u8 = 4;
 
 /// Reads items in order. Each method returns `None` for another type or form, and for a truncated item.

@@ -11,9 +11,9 @@ const ES256: i64 = -7;
 const RS256: i64 = -257;
 /// Bytes of a coordinate and of each half of a signature.
 const P256_BYTES: usize = 32;
-/// Length of an RSA modulus in bytes: 2,048 to 4,096 bits.
+/// In bytes: 2,048 to 4,096 bits.
 const MODULUS: std::ops::RangeInclusive<usize> = 256..=512;
-/// Length of an RSA exponent in bytes; in practice the exponent is 65537.
+/// In bytes; in practice the exponent is 65537.
 const EXPONENT: std::ops::RangeInclusive<usize> = 1..=4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -113,8 +113,8 @@ pub async fn supabase(
     let Some(email) = email else { return Ok(SupabaseAnswer::of(None)) };
     let is_admitted = app.shield.admits_check(&format!("{} by hook", hook.account)).await;
     let mut decision = Err(Error::invalid_hook_signature());
-    // The policy names the version of the account's own key. A key that was replaced since the policy was read is refused, and the policy
-    // read again.
+    // The policy names the version of the account's own key. A key that was replaced since the policy was read is
+    // refused, and the policy read again.
     for _ in 0..2 {
         let found = match policy(&app, PolicyReader::Hook(hook.account), is_admitted).await {
             Ok(Some(stored)) if stored.has_hook(hook.version, clock::now()) => Ok(stored),

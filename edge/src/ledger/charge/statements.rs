@@ -40,8 +40,8 @@ pub const WELCOME_HELD: &str = concat!(
     "), 0) FROM leases l WHERE l.account_id = a.id AND l.expires_at > ?5)"
 );
 
-/// Units that day `?4` leaves of the daily allowance and of the welcome checks of account `a` with plan `p`, without leased
-/// units. `?5` is now.
+/// Units that day `?4` leaves of the daily allowance and of the welcome checks of account `a` with plan `p`, without
+/// leased units. `?5` is now.
 const DAILY_LEFT: &str = concat!(
     "max(0, p.daily_checks - CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END - ",
     DAILY_HELD,

@@ -118,7 +118,7 @@ fn operations(document: &Value) -> impl Iterator<Item = &Value> {
 /// A domain has no @, and a dot with something before and behind it; dots of other scripts count.
 const DOMAIN: &str = r"^[^@]*[^@.\u3002\uFF0E\uFF61][.\u3002\uFF0E\uFF61][^@]+$";
 
-/// Limits that handlers check in members and parameters, by JSON pointer of the schema.
+/// By JSON pointer of the schema.
 fn limits() -> Vec<(&'static str, Value)> {
     let key = json!({ "type": "string", "minLength": 16, "maxLength": 255, "pattern": "^[!-~]+$" });
     let domain = json!({ "minLength": 3, "pattern": DOMAIN });

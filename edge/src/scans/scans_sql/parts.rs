@@ -44,8 +44,7 @@ impl WrittenPart {
     }
 }
 
-/// Maximum number of comparisons of a part, including repeats with other addresses. Each reveals whether a guess of the
-/// whole part is right.
+/// With other addresses, too: each comparison shows whether a guess of the whole part is right.
 const COMPARISONS_MAX: u32 = 20;
 
 const INSERT_PART: &str = concat!(

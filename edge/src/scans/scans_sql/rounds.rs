@@ -62,8 +62,7 @@ pub async fn hand_over(database: &Database, scan: &str) -> Result<bool, Error> {
     database.any((UPDATE_HANDED, vec![scan.into()])).await
 }
 
-/// Seconds for which a round keeps its scan counted as running, unless the round is recorded earlier: a batch takes at
-/// most 75 s.
+/// The scan counts as running until the round is recorded, or for this time: a batch takes at most 75 s.
 const ROUND_TTL_S: u64 = 90;
 
 const UPDATE_ASKING: &str = concat!(
@@ -243,10 +242,10 @@ pub struct WrittenRound {
     pub has_ended: u8,
 }
 
-/// Stores and counts the results of a round unless that was done before: a message delivered twice
-/// counts once. Returns the stored state, which another delivery may have written; `None` if the
-/// scan had ended before anything was stored. A round that ends its scan, and a repeated one, takes two round trips: all
-/// others need none of the statements for the end.
+/// Stores and counts the results of a round unless that was done before: a message delivered twice counts once. Returns
+/// the stored state, which another delivery may have written; `None` if the scan had ended before anything was stored.
+/// A round that ends its scan, and a repeated one, takes two round trips: all others need none of the statements for
+/// the end.
 pub async fn record(
     database: &Database,
     position: RoundPosition<'_>,

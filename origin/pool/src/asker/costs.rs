@@ -27,7 +27,7 @@ const WAIT_DIVISOR_S: f64 = 5.0;
 const PRESENCE_LIFETIME: Duration = Duration::from_secs(60);
 const PROOF_LIFETIME: Duration = Duration::from_secs(600);
 const CUT_LIFETIME: Duration = Duration::from_secs(600);
-/// Maximum number of parties remembered per site; about 100 bytes each.
+/// Per site; about 100 bytes each.
 const MAX_PARTIES: usize = 20_000;
 const MAX_QUICK: usize = 4_096;
 

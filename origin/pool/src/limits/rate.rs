@@ -1,7 +1,7 @@
-//! The rate of new sessions at one operator from one source address, or at one machine. Words about our address lower
-//! the rate at a machine before RCPT in a new session; such words, or at RCPT those about our rate, once many domains
-//! have them. Each answer about a domain other than the last one that lowered the rate raises it. At the minimum rate,
-//! single checks still pass.
+//! The rate of new sessions at one operator from one source address, or at one machine. Words about our address before
+//! RCPT lower it at a machine in a new session. At an operator, such words, or words about our rate at RCPT, lower it
+//! once many domains have them. Each answer about a domain other than the last one that lowered the rate raises it. At
+//! the minimum rate, single checks still pass.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,19 +9,18 @@ use tokio::time::Instant;
 
 use crate::{bounded::Bounded, keys::Key};
 
-/// Longest interval of a lowered rate, unless the configured interval is longer.
+/// Unless the configured interval is longer.
 const INTERVAL_MAX: Duration = Duration::from_secs(5);
-/// Interval from which doubling starts if the configured interval is shorter.
+/// If the configured interval is shorter, doubling starts here.
 const DOUBLING_START_MIN: Duration = Duration::from_millis(250);
 const MAX_LEVEL: u32 = 16;
 /// Time for which a tenant's last check of a domain is remembered as a trial.
 const TRIAL_LIFETIME: Duration = Duration::from_secs(600);
-/// Time after the last evidence for which a machine's lowered rate is remembered. An operator's rate is remembered
-/// until it has risen.
+/// Only for machines: an operator's rate is remembered until it has risen.
 const LOWERED_LIFETIME: Duration = Duration::from_secs(3_600);
-/// Minimum number of recently tried domains for a conclusion: fewer domains may share one rule.
+/// Fewer domains may share one rule.
 const MIN_DOMAINS: usize = 8;
-/// Minimum number of tenants with refusals, because a single tenant chooses its own addresses.
+/// A single tenant chooses its own addresses.
 const MIN_TENANTS: usize = 3;
 const MAX_TRIALS: usize = 1_024;
 /// Interval in which a machine's words about our address count only once, and time for which an answer shows that an

@@ -19,8 +19,8 @@ use crate::{
     share::Shared,
 };
 
-/// Recipients that may be refused in ten minutes beyond the lists' number, by single checks and first lists of an account
-/// with and without a good past. The greater number allows for a newcomer's refusal and for two in flight.
+/// Recipients that may be refused in ten minutes beyond the lists' number, by single checks and first lists of an
+/// account with and without a good past. The greater number allows for a newcomer's refusal and for two in flight.
 const GOOD_EXTRA: usize = 3;
 const NEWCOMER_EXTRA: usize = 1;
 /// Control recipients in ten minutes by lists, and as many by single checks: many machines ban at ten refused

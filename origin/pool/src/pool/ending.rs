@@ -14,12 +14,11 @@ use crate::{
     sites::SWEEP_STEPS,
 };
 
-/// Interval of the sweep of idle sessions: a session lives at most this much longer than allowed.
+/// A session lives at most this much longer than allowed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 const MAX_IDLE: usize = 1_024;
-/// Number of idle sessions closed together when there are too many: finding one session takes as
-/// long as finding all.
+/// Finding one of too many sessions takes as long as finding all.
 const CLOSED_TOGETHER: usize = 32;
 
 impl<S: Send + 'static> Pool<S> {

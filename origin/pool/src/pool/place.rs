@@ -103,7 +103,6 @@ impl<S: Send + 'static> Pool<S> {
         Party { group, account, domain: key(2, Some(address.domain())) }
     }
 
-    /// The check is counted at this machine, and at its network's site.
     pub(super) fn go_to_machine(
         &self,
         state: &mut State<S>,

@@ -359,8 +359,8 @@ fn pays(want: &Want, meter: &Meter, now: Instant) -> bool {
     want.share.is_some() && !meter.rate.is_proven(want.party.group, want.party.domain, now)
 }
 
-/// True if a party that isn't proven may take one more session while others are there. `slow` sessions are used by parties like it,
-/// or for long: one is left to the others, and two of eight or more.
+/// True if a party that isn't proven may take one more session while others are there. `slow` sessions are used by
+/// parties like it, or for long: one is left to the others, and two of eight or more.
 const fn has_room(most: usize, slow: usize) -> bool {
     let reserve = if most >= 8 { 2 } else { 1 };
     most < 2 || slow + reserve < most

@@ -15,7 +15,7 @@ use tokio::{
 use super::Session;
 use crate::Command;
 
-/// Time limit for the replies that the server still owes. Until then the socket stays open.
+/// The socket stays open for this time.
 const REPLIES_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {

@@ -8,7 +8,6 @@ use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 /// Replaces a lost letter: a byte that isn't UTF-8, or the `?` of a server that writes ASCII only.
 pub(crate) const LOST: char = char::REPLACEMENT_CHARACTER;
 
-/// Maximum number of letters into which one word may fold.
 const MAX_LETTERS: usize = 2_048;
 
 pub(crate) fn fold(text: &str) -> String {

@@ -77,8 +77,8 @@ impl Player<'_> {
         self.add_in_flight(number, address, units, Waiting::ForItsAnswer(list)).await
     }
 
-    /// Expects a charge for what the answer at the deadline gave out. If the charge took until the deadline, nothing was
-    /// given out, and the charge may still come.
+    /// Expects a charge for what the answer at the deadline gave out. If the charge took until the deadline, nothing
+    /// was given out, and the charge may still come.
     pub(super) async fn pay_for_part(
         &mut self,
         number: u64,

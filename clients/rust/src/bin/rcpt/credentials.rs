@@ -19,7 +19,6 @@ use crate::{
     failure::{Failure, Kind},
 };
 
-/// Default address of the service, set when the command was built.
 const BUILT_IN: Option<&str> = option_env!("RCPT_DEFAULT_URL");
 
 pub const TIMEOUT: Duration = Duration::from_secs(30);
