@@ -17,7 +17,7 @@ pub enum Reason {
     DomainRefusesMail,
     MailboxDisabled,
     MailboxFull,
-    /// The address exists, and takes mail from inside its organisation only.
+    /// The address exists, and accepts mail only from inside its organisation.
     Restricted,
     /// The mailbox exists but currently gets more mail than the server accepts for it.
     MailboxBusy,

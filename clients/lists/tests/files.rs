@@ -561,7 +561,7 @@ fn a_workbook_becomes_a_csv_in_which_no_text_is_a_formula() {
         let last = text.lines().last().unwrap();
         assert_eq!(last, format!("'=Bob,bob@example.org,,1.5,,{RISKY}"), "{name}");
     }
-    // What came from a CSV goes back as it came; our own columns are guarded everywhere.
+    // Cells from a CSV go back as they came; our own columns are guarded everywhere.
     let list = read(b"phone,email\n+49 30 1,=a@@x.org\n=1,b@x.org\n".to_vec(), &Choices::default())
         .unwrap();
     let text = String::from_utf8(copy(&list)).unwrap();

@@ -74,7 +74,7 @@ async fn an_empty_account_has_the_service_after_one_command_and_a_second_changes
     for database in state["databases"].as_array().unwrap() {
         assert_eq!(database["jurisdiction"], "eu");
     }
-    // Who has deployed is an operator: the secret is in the file, and is found there.
+    // The person who has deployed is an operator: the secret is in the file, and is found there.
     let run = platform.admin(&["directory"]).await.unwrap();
     assert_eq!(run.output, "every account is in the directory\n");
     let run = platform.admin(&["show", "ann@example.org"]).await.unwrap();

@@ -253,7 +253,7 @@ impl Work {
         let ask = async |deadline| {
             app.origins.probe(address, id, tenant, deadline, awaited_until, remembers).await
         };
-        // Who takes what is known doesn't wait with those who wait for all of it.
+        // A caller who takes what is known doesn't wait with those who wait for all of it.
         let kind = if awaited_until.is_some() { "awaited " } else { "" };
         let mut verdict = app.in_flight.join(&[kind, &one.key].concat(), ask).await?;
         if self.is_test() {

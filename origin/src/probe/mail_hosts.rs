@@ -60,7 +60,7 @@ impl Prober {
                 }
             }
         }
-        // What we didn't ask for reasons of our own, or what has replied about the recipient, has no deputy.
+        // A host that replied about the recipient, or that our own reasons kept us from, has no deputy.
         if last < u16::MAX || backups.is_empty() {
             return of_domain(best.into_verdict());
         }

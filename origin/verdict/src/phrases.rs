@@ -37,7 +37,7 @@ pub(super) enum Meaning {
     MailboxFull,
     /// The recipient currently gets more mail than the server accepts for it.
     Busy,
-    /// The recipient takes mail from inside its organisation only.
+    /// The recipient accepts mail only from inside its organisation.
     MembersOnly,
     Mailbox,
     Wordless,

@@ -1,7 +1,7 @@
 //! The rate of new sessions at one operator from one source address, or at one machine. Words about our address before
-//! RCPT lower it at a machine in a new session. At an operator, such words, or words about our rate at RCPT, lower it
-//! once many domains have them. Each answer about a domain other than the last one that lowered the rate raises it. At
-//! the minimum rate, single checks still pass.
+//! RCPT lower it at a machine in a new session. Other words about our address or our rate lower it once many domains
+//! have them. Each answer about a domain other than the last one that lowered the rate raises it. At the minimum rate,
+//! single checks still pass.
 
 use std::{collections::BTreeMap, time::Duration};
 
