@@ -9,11 +9,15 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-const FORBIDDEN: [(&str, &str); 5] = [
+const FORBIDDEN: [(&str, &str); 8] = [
     ("an address", "@"),
     ("an API key", "rcpt_live_"),
-    // `{"` in Base64: the start of a session token or a ticket.
-    ("a JWT", "eyJ"),
+    // `{"typ"`, `{"alg"`, `{"iss"` and `{"sub"` in Base64: the start of a header, or of the claims. A random id sometimes
+    // has the `eyJ` of a mere `{"`.
+    ("a JWT", "eyJ0eXAi"),
+    ("a JWT", "eyJhbGci"),
+    ("a JWT", "eyJpc3Mi"),
+    ("a JWT", "eyJzdWIi"),
     ("a password hash", "$argon2"),
     ("a two-factor secret", "otpauth:"),
 ];
@@ -80,12 +84,13 @@ mod tests {
             ),
             ("1", "origin.log", "{\"request_id\":\"1\"}\n{\"request_id\":\"3\"}\n"),
             ("2", "edge.log", "{\"cause\":\"rcpt_live_0 eyJhbGciOiJIUzI1NiJ9\"}\n"),
+            ("3", "edge.log", "{\"id\":\"1nItb6l9IT52BHHw9eyJmaRqN9DgIAnzUo0WvnEtzc\"}\n"),
         ] {
             fs::create_dir_all(folder.path().join(run)).unwrap();
             fs::write(folder.path().join(run).join(name), log).unwrap();
         }
         let report = scan(folder.path()).unwrap();
-        assert_eq!((report.files, report.lines, report.probes, report.joined), (3, 5, 2, 1));
+        assert_eq!((report.files, report.lines, report.probes, report.joined), (4, 6, 2, 1));
         let mut hits: Vec<_> = report.hits.iter().map(|(_, line, what)| (*line, *what)).collect();
         hits.sort_unstable();
         assert_eq!(hits, [(1, "a JWT"), (1, "an API key"), (3, "an address")]);
