@@ -30,8 +30,8 @@ use rcpt_origin::{
 use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
 
-/// Time for probes in progress to finish after SIGTERM or SIGINT: more than a probe's budget, less than the unit's
-/// `TimeoutStopSec`.
+/// Time for probes in progress to finish after SIGTERM or SIGINT: more than a single check's usual budget, less than the
+/// unit's `TimeoutStopSec`. An address of a list may have more, and is cut off then.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(15);
 
 /// Valid ticket secrets for a command that verifies no tickets.

@@ -181,7 +181,8 @@ impl<'de> Fields<'de> {
 impl<'de> SeqAccess<'de> for Fields<'de> {
     type Error = Misfit;
 
-    /// `None` for a missing member that can't be `null`: the type has a default, or finds the sequence too short.
+    /// `None` for a missing member that can't be `null`: the type has a default, or finds the sequence too short. A
+    /// missing member that can be `null` is `null`, so an `Option`'s default must be `None`.
     fn next_element_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,

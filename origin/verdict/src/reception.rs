@@ -1,4 +1,4 @@
-//! How a server treats us, according to a reply, and the delay that its text requests. The pool decides by it when to
+//! How a server treats us, by its reply, and the delay that its text asks for. The pool uses both to decide when to
 //! connect again.
 
 use rcpt_smtp::Reply;
