@@ -42,8 +42,7 @@ impl Caller {
         }
     }
 
-    /// All sessions or all keys of the account, apart: a flood with a stolen key can't stop the signed-in owner from
-    /// replacing it.
+    /// All sessions or all keys of the account: a flood with a stolen key can't keep its owner from replacing it.
     pub fn wider_party(self) -> String {
         match self.proof {
             Proof::Key { .. } => format!("{} by key", self.account),

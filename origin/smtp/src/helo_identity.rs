@@ -147,6 +147,7 @@ mod tests {
             ["192.0.2.9", "2001:db8::9"].map(|ip| identity.reaches(ip.parse().unwrap()))
         };
         assert_eq!(reaches(identity(&[])), [true, true]);
+        assert_eq!(identity(&[]).label(), "one.example");
         assert_eq!(reaches(identity(&["192.0.2.1"])), [true, false]);
         assert_eq!(reaches(identity(&["2001:db8::1"])), [false, true]);
         assert_eq!(reaches(identity(&["192.0.2.1", "2001:db8::1"])), [true, true]);
@@ -208,6 +209,7 @@ mod tests {
             let identity = HeloIdentity::all("one.example", &[source], None).remove(0);
             let said = (identity.is_for_free(), identity.class_name(), identity.since());
             assert_eq!(said, (is_for_free, class, Some(7)));
+            assert_eq!(identity.label(), "192.0.2.1");
         }
     }
 }

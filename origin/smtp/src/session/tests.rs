@@ -1,5 +1,7 @@
 //! Conversations over an in-memory stream, against a server that follows a script.
 
+mod ends;
+
 use std::time::Duration;
 
 use rcpt_shared::{Address, Stage};
@@ -528,8 +530,9 @@ async fn a_session_out_of_step_accepts_nobody() {
 /// A new session has served nobody else. Even there, a surplus reply doesn't count as an acceptance.
 #[tokio::test(start_paused = true)]
 async fn a_surplus_reply_before_the_recipients_accepts_nobody_in_a_new_session_either() {
-    let scripts: [&'static [&str]; 3] = [
+    let scripts: [&'static [&str]; 4] = [
         &[OFFER, "250 ok\r\n250 ok\r\n550 5.1.1 no\r\n250 ok\r\n"],
+        &[OFFER, "250 ok\r\n250 ok\r\n421 4.4.2 bye\r\n550 5.1.1 no\r\n"],
         &[OFFER, "250 ok\r\n250 ok\r\n", "later 550 5.1.1 no\r\n250 ok\r\n"],
         &["250 mx\r\n", "250 ok\r\n", "250 ok\r\n", "later 550 5.1.1 no\r\n"],
     ];
