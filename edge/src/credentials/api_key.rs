@@ -295,6 +295,7 @@ mod tests {
             assert_eq!(ApiKey::verify(&keys(), &text), Some(key));
             assert!(ApiKey::is_meant(&text));
         }
+        assert!(!ApiKey::is_meant("eyJhbGciOiJIUzI1NiJ9.e30.x"), "a session");
     }
 
     #[test]

@@ -67,7 +67,10 @@ impl GuardHook {
 
 #[cfg(test)]
 mod tests {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    use hmac::{Hmac, KeyInit as _, Mac as _};
     use rcpt_shared::KeyRing;
+    use sha2::Sha256;
 
     use super::GuardHook;
     use crate::account::AccountId;
@@ -109,5 +112,18 @@ mod tests {
         let secret = HOOK.secret(&keys);
         assert!(secret.starts_with("v1,whsec_"), "{secret}");
         assert_ne!(secret, GuardHook { version: 8, ..HOOK }.secret(&keys));
+    }
+
+    #[test]
+    fn a_call_counts_if_it_is_signed_with_the_hooks_secret_of_any_live_ring() {
+        let (old, new) = ("w".repeat(43), "0".repeat(43));
+        let secret = HOOK.secret(&ring(&old));
+        let secret = STANDARD.decode(secret.strip_prefix("v1,whsec_").unwrap()).unwrap();
+        let signed = |mac: Hmac<Sha256>| mac.chain_update("call").finalize().into_bytes();
+        let due = signed(Hmac::new_from_slice(&secret).unwrap());
+        let both = HOOK.macs(&ring(&format!("{new},{old}")));
+        assert_eq!(both.into_iter().map(signed).filter(|tag| *tag == due).count(), 1);
+        let other = GuardHook { version: 8, ..HOOK };
+        assert!(other.macs(&ring(&old)).into_iter().map(signed).all(|tag| tag != due));
     }
 }

@@ -90,7 +90,7 @@ fn cipher(mut mac: Hmac<Sha256>) -> Aes256 {
 
 #[cfg(test)]
 mod tests {
-    use super::{MailboxHash, account_of, of_account, of_checked};
+    use super::{MailboxHash, account_of, of_account, of_checked, of_network};
     use crate::account::{AccountAddress, AccountId};
     use rcpt_shared::{Address, KeyRing};
 
@@ -113,6 +113,13 @@ mod tests {
         let account = MailboxHash::of(&secret("w"), &AccountAddress::parse(address).unwrap());
         assert!(!account.as_str().ends_with(&checked("w")));
         assert_ne!(checked("w"), checked("0"));
+        let network = |key, network| of_network(&secret(key), network);
+        assert_eq!(network("w", "192.0.2.1"), network("w", "192.0.2.1"));
+        assert_ne!(network("w", "192.0.2.1"), network("w", "192.0.2.2"));
+        assert_ne!(network("w", "192.0.2.1"), network("0", "192.0.2.1"));
+        assert_ne!(network("w", address), checked("w"));
+        let junk = ["a", "b"].map(|text| MailboxHash::of_no_address(text).as_str().to_owned());
+        assert_ne!(junk[0], junk[1]);
     }
 
     #[test]

@@ -84,9 +84,13 @@ mod tests {
     #[test]
     fn the_link_carries_the_token_and_the_hash_matches_what_comes_back() {
         let token = MailedToken::new(200, [0xfb; 31]);
-        let link = token.confirmation_link("https://portal.example");
+        let portal = "https://portal.example";
+        let links = [token.reset_link(portal), token.change_link(portal)];
+        let link = token.confirmation_link(portal);
         let presented = link.strip_prefix("https://portal.example/verify?token=").unwrap();
         assert_eq!(presented.len(), 43);
+        let pages = ["reset", "confirm-address"];
+        assert_eq!(links, pages.map(|page| format!("{portal}/{page}?token={presented}")));
         assert_eq!(TokenHash::of(presented), token.hash());
         assert_ne!(TokenHash::of(presented.split_at(42).0), token.hash());
         let parsed = PresentedToken::parse(presented).unwrap();

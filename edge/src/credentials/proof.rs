@@ -78,3 +78,36 @@ impl Proof {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{Caller, Proof};
+    use crate::{
+        account::AccountId,
+        credentials::{api_key::KeyId, session::SessionId},
+    };
+
+    #[test]
+    fn each_session_and_each_version_of_a_key_is_a_party_and_an_accounts_keys_are_another_one() {
+        let (key, other) = (KeyId::from_random([1; 8]), KeyId::from_random([2; 8]));
+        let keys = [(key, 1), (key, 2), (other, 1)].map(|(id, version)| Proof::Key {
+            id,
+            version,
+            is_test: false,
+        });
+        let sessions =
+            [[3; 16], [4; 16]].map(|id| Proof::Session { id: SessionId::from_random(id) });
+        let proofs = || keys.into_iter().chain(sessions);
+        let of = |account| {
+            proofs().map(move |proof| Caller { account: AccountId::from_u64(account), proof })
+        };
+        let texts: HashSet<_> = proofs().map(Proof::text).collect();
+        let parties: HashSet<_> = of(1).map(Caller::party).collect();
+        assert_eq!((texts.len(), parties.len()), (5, 5), "{parties:?}");
+        let wider: HashSet<_> = of(1).chain(of(2)).map(Caller::wider_party).collect();
+        assert_eq!(wider.len(), 4, "keys and sessions of two accounts: {wider:?}");
+        assert!(wider.is_disjoint(&parties));
+    }
+}

@@ -125,6 +125,7 @@ mod tests {
         let presented = PresentedSession { session: SESSION, issued_at: NOW };
         assert_eq!(verify(&keys(), &token, NOW + 59), Ok(presented));
         assert!(verify(&keys(), &token, NOW + 60).is_err());
+        assert!(verify(&keys(), &token, NOW - 60).is_err(), "from the future");
     }
 
     #[test]

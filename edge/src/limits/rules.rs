@@ -206,7 +206,64 @@ pub fn site_of(address: IpAddr) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rule, network_of, site_of};
+    use std::collections::HashSet;
+
+    use super::{Gate, Key, MailPurpose, Rule, network_of, site_of};
+    use crate::account::AccountId;
+
+    #[test]
+    fn each_attempt_is_counted_for_its_own_party_and_purpose_alone() {
+        let texts = ["one", "other"].into_iter().flat_map(|text| {
+            let of_mails = [MailPurpose::Registration, MailPurpose::Reset].map(|purpose| {
+                [
+                    Key::mail(purpose, text),
+                    Key::mails_of_network(purpose, text),
+                    Key::first_mail_of_site(purpose, text),
+                ]
+            });
+            let others = [
+                Key::network(text),
+                Key::sign_in(text),
+                Key::exempt_reset_mail(text),
+                Key::opt_out(text),
+                Key::former(text),
+                Key::operator(text),
+            ];
+            of_mails.into_iter().flatten().chain(others)
+        });
+        let accounts = [1, 2].map(AccountId::from_u64).into_iter().flat_map(|account| {
+            [
+                Key::code(account),
+                Key::reset_code(account),
+                Key::password(account),
+                Key::email_change(account),
+                Key::export(account),
+                Key::webhook_test(account),
+            ]
+        });
+        let of_all = [MailPurpose::Registration, MailPurpose::Reset]
+            .map(|purpose| [Key::all_mails(purpose), Key::all_verified_mails(purpose)]);
+        let of_all = of_all.into_iter().flatten().chain([Key::all_exempt_reset_mails()]);
+        let keys: Vec<_> = texts.chain(accounts).chain(of_all).collect();
+        let names: HashSet<_> = keys.iter().map(Key::as_str).collect();
+        assert_eq!(names.len(), keys.len(), "{keys:?}");
+    }
+
+    /// Six of nine attempts are for everybody, and the rest for parties that come for the first time.
+    #[test]
+    fn whoever_finds_only_the_reserve_left_waits_until_it_is_whole_again() {
+        let rule = Rule { burst: 9, interval: 10 };
+        let plain = Gate::new(Key::network("n"), rule);
+        let reserved = plain.clone().reserved_for(Key::network("party"));
+        // Used attempts and the seconds until one more fits.
+        for (used, without, with) in [(7, 1, 20), (8, 1, 30), (9, 10, 10)] {
+            let drained_at = 1_000 + used * rule.interval;
+            let waits = [&plain, &reserved].map(|gate| gate.wait(drained_at, 1_000));
+            assert_eq!(waits, [without, with], "{used}");
+        }
+        let party = reserved.reserve.unwrap();
+        assert_eq!((party.key, party.rule.burst), (Key::network("party"), 1), "one a day");
+    }
 
     #[test]
     fn networks_of_one_site_are_told_to_belong_together() {
