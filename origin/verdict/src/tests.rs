@@ -15,11 +15,23 @@ mod words;
 use rcpt_shared::{Reason, Stage, Status};
 use rcpt_smtp::Reply;
 
-use super::{Finding, Parties};
+use super::{Finding, Parties, Scope};
 
 /// Neither side of the conversation is known.
 pub(super) fn judge(stage: Stage, reply: &Reply) -> Finding {
     super::judge(stage, reply, &Parties::default())
+}
+
+/// How far the reason reaches beyond the recipient; a refusal of us without another reason may reach any way.
+fn reach(reason: Reason, code: u16, finding: &Finding) -> Scope {
+    match reason {
+        Reason::Blocked => finding.reception.scope,
+        Reason::RateLimited => Scope::Rate,
+        Reason::ReverseDnsRequired => Scope::OurAddress,
+        Reason::Greylisted | Reason::RelayDenied => Scope::DomainRule,
+        _ if code == 421 => Scope::Rate,
+        _ => Scope::Nothing,
+    }
 }
 
 /// Name, stage, reply with `\n` between its lines, status, reason.
@@ -33,8 +45,8 @@ fn check(cases: &[Case]) {
             let raw = raw.replace("\\n", "\r\n") + "\r\n";
             let reply = Reply::parse(&raw).unwrap_or_else(|| panic!("{name}: not a reply: {raw}"));
             let finding = judge(*stage, &reply);
-            let outcome = (finding.status, finding.reason);
-            let due = (*status, *reason);
+            let outcome = (finding.status, finding.reason, reach(*reason, reply.code, &finding));
+            let due = (*status, *reason, finding.reception.scope);
             (outcome != due).then(|| format!("{name}: {raw}  told {outcome:?}\n  due  {due:?}"))
         })
         .collect();

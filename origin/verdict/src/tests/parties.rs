@@ -23,7 +23,7 @@ fn outcome(recipient: &str, raw: &str) -> (rcpt_shared::Status, rcpt_shared::Rea
 }
 
 /// Words and codes for a mailbox or a domain, each with a place for the quoted name.
-const TEMPLATES: [&str; 20] = [
+const TEMPLATES: [&str; 21] = [
     "550 5.1.1 unknown address <{}>",
     "550 No such user <{}>",
     "550 5.1.0 <{}>: Address rejected",
@@ -36,6 +36,7 @@ const TEMPLATES: [&str; 20] = [
     "552 5.2.2 <{}>: mailbox full",
     "452 4.2.2 <{}>: mailbox full",
     "450 {}: mailbox full",
+    "450 {}: quota exceeded",
     "450 4.4.4 {}: no mail-enabled subscriptions",
     "550 5.4.1 {}: Recipient address rejected: Access denied",
     "556 5.1.10 {} accepts no mail",
