@@ -1,7 +1,7 @@
 //! Refusals that quote our side or the recipient.
 
 use rcpt_shared::{
-    Reason::{Blocked, NoSuchMailbox},
+    Reason::{Blocked, DomainRefusesMail, NoSuchMailbox},
     Stage,
     Status::{BlockedByProvider, Refused},
 };
@@ -61,6 +61,10 @@ fn a_refusal_that_quotes_us_and_not_the_recipient_is_never_a_no() {
     assert_eq!(outcome(RECIPIENT, raw), (BlockedByProvider, Blocked));
     let raw = "550 5.1.1 <check@rcpt.example>: user unknown";
     assert_eq!(outcome(RECIPIENT, raw), (BlockedByProvider, Blocked));
+    let parties = Parties { sender: Some("check@rcpt.example"), ..Parties::default() };
+    let reply = Reply::parse("554 rcpt.example does not accept mail\r\n").unwrap();
+    let reason = judge(Stage::Ehlo, &reply, &parties).reason;
+    assert_ne!(reason, DomainRefusesMail, "our own domain");
 }
 
 #[test]

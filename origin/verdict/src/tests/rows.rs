@@ -10,7 +10,7 @@ use rcpt_shared::{
 };
 use rcpt_smtp::Reply;
 
-use super::{check, judge};
+use super::{check, judge, reach};
 use crate::Scope::{DomainRule, Nothing, OurAddress, Rate};
 
 /// Each line is without notice if its row, or the word that it names, is taken out of the tables.
@@ -118,7 +118,11 @@ fn words_about_our_address_reach_further_than_a_rule_and_a_message_reaches_nobod
     for (stage, scope, replies) in [
         (Banner, OurAddress, ["554 your ip", "450 your ip"].as_slice()),
         (Banner, DomainRule, &["554 Ihre IP", "554 5.7.1 no", "554 policy", "421 helo name"]),
-        (Mail, DomainRule, &["550 5.1.0 no", "550 user unknown", "550 not in whitelist for rcpt"]),
+        (
+            Mail,
+            DomainRule,
+            &["550 5.1.0 no", "550 user unknown", "554 not in whitelist for rcpt domain"],
+        ),
         (Mail, Nothing, &["550 your message"]),
         (Rcpt, OurAddress, &["450 your ip", "550 your ip"]),
         (
@@ -152,8 +156,11 @@ type Told = (Status, Reason);
 
 fn assert_told(stage: Stage, due: Told, replies: &[&str]) {
     for raw in replies {
-        let finding = judge(stage, &Reply::parse(&format!("{raw}\r\n")).unwrap());
+        let reply = Reply::parse(&format!("{raw}\r\n")).unwrap();
+        let finding = judge(stage, &reply);
         assert_eq!((finding.status, finding.reason), due, "{stage:?} {raw}");
+        let scope = finding.reception.scope;
+        assert_eq!(scope, reach(due.1, reply.code, &finding), "{stage:?} {raw}");
     }
 }
 
@@ -213,6 +220,10 @@ fn a_word_or_a_code_beside_the_mailbox_s_withholds_a_no() {
             "556 5.2.3 no",
             "503 5.1.0 mailbox full",
             "503 5.1.0 account disabled",
+            "504 5.1.0 account disabled, policy",
+            "504 5.1.0 mailbox full, policy",
+            "504 5.1.0 account disabled, your message",
+            "504 5.1.0 quota exceeded, your message",
         ],
     );
     let unavailable = (SmtpConnectError, ServerUnavailable);
@@ -269,7 +280,13 @@ fn a_limit_of_the_mailbox_is_told_from_one_of_ours_and_an_outage_from_both() {
     assert_told(
         Rcpt,
         (BlockedByProvider, Blocked),
-        &["550 sender, receiving mail at a rate", "550 5.7.51 greylisted", "452 4.7.0 no"],
+        &[
+            "550 sender, receiving mail at a rate",
+            "550 5.7.51 greylisted",
+            "452 4.7.0 no",
+            "450 sender, temporary failure",
+            "503 5.1.0 sender, quota exceeded",
+        ],
     );
     assert_told(Rcpt, (BlockedByProvider, ReverseDnsRequired), &["421 4.3.0 no reverse dns"]);
     assert_told(
@@ -305,7 +322,7 @@ fn before_rcpt_a_code_or_a_word_decides_between_us_and_the_server() {
     assert_told(Mail, (SmtpConnectError, ProtocolError), &["221 bye"]);
     assert_told(Ehlo, blocked, &["550 sender"]);
     assert_told(Ehlo, unavailable, &["421 4.1.0 no"]);
-    assert_told(Banner, limited, &["421 4.7.0 no"]);
+    assert_told(Banner, limited, &["421 4.7.0 no", "554 5.7.0 try again later"]);
     assert_told(Banner, takes_no_mail, &["554 does not accept mail", "556 does not accept mail"]);
     assert_told(Banner, blocked, &["521 policy, does not accept mail"]);
     assert_told(Banner, unavailable, &["421 does not accept mail", "554 try again later"]);
