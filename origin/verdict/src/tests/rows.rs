@@ -3,7 +3,8 @@
 use rcpt_shared::{
     Reason::{
         self, Blocked, DomainRefusesMail, MailboxDisabled, NoSuchMailbox, ProtocolError,
-        RateLimited, RelayDenied, Restricted, ReverseDnsRequired, ServerUnavailable, Unclear,
+        RateLimited, RelayDenied, Restricted, ReverseDnsRequired, ServerUnavailable,
+        Smtputf8Unsupported, Unclear,
     },
     Stage::{self, Banner, Ehlo, Mail, Rcpt},
     Status::{self, BlockedByProvider, Refused, SmtpConnectError},
@@ -178,7 +179,13 @@ fn a_word_or_a_code_beside_the_mailbox_s_withholds_a_no() {
             "550 5.7.0 user unknown, does not accept mail",
             "550 5.7.0 account disabled, your message",
             "550 5.7.0 account disabled, temporary failure",
+            "550 5.7.0 account disabled, policy",
+            "550 5.7.0 account disabled, sender",
+            "550 5.7.0 account disabled, does not accept mail",
+            "550 not in whitelist for rcpt domain, mailbox full",
+            "556 5.1.0 your message",
             "556 5.1.7 no",
+            "556 5.1.8 no",
             "550 5.1.1 recipient address rejected: access denied",
             "556 recipient address rejected: access denied",
             "550 5.2.1 sender, mailbox full",
@@ -199,6 +206,7 @@ fn a_word_or_a_code_beside_the_mailbox_s_withholds_a_no() {
             "530 user unknown, does not accept mail",
             "554 5.1.0 does not accept mail",
             "552 5.1.0 no",
+            "521 try again later",
         ],
     );
     assert_told(
@@ -208,6 +216,9 @@ fn a_word_or_a_code_beside_the_mailbox_s_withholds_a_no() {
             "500 user unknown, recipient address rejected: access denied",
             "500 user unknown, does not accept mail",
             "500 user unknown, try again later",
+            "500 user unknown, policy",
+            "500 user unknown, sender",
+            "501 user unknown",
             "501 5.1.0 user unknown, recipient address rejected: access denied",
             "501 account disabled",
             "504 account disabled, sender",
@@ -221,13 +232,21 @@ fn a_word_or_a_code_beside_the_mailbox_s_withholds_a_no() {
             "503 5.1.0 mailbox full",
             "503 5.1.0 account disabled",
             "504 5.1.0 account disabled, policy",
+            "504 5.1.0 quota exceeded, policy",
+            "504 5.1.0 mailbox unavailable, policy",
+            "504 5.1.0 address does not exist, policy",
+            "504 5.1.0 mailbox full, your message",
             "504 5.1.0 mailbox full, policy",
             "504 5.1.0 account disabled, your message",
             "504 5.1.0 quota exceeded, your message",
         ],
     );
     let unavailable = (SmtpConnectError, ServerUnavailable);
-    assert_told(Rcpt, unavailable, &["450 does not accept mail", "503 5.2.1 no"]);
+    assert_told(
+        Rcpt,
+        unavailable,
+        &["450 does not accept mail", "503 5.2.1 no", "450 4.6.1 mailbox full"],
+    );
 }
 
 /// With one word or code less in the tables, each of these would be no `false`, or one for another reason.
@@ -247,6 +266,7 @@ fn the_mailbox_is_told_by_rare_codes_and_beside_words_of_sending() {
                 "550 5.1.0 mailbox unavailable, your message",
                 "550 5.1.4 no",
                 "504 user unknown",
+                "503 5.1.0 address does not exist",
             ],
         ),
         (
@@ -254,9 +274,18 @@ fn the_mailbox_is_told_by_rare_codes_and_beside_words_of_sending() {
             &[
                 "550 5.2.1 mailbox unavailable, your message",
                 "550 5.2.1 mailbox full, your message",
+                "550 5.2.1 quota exceeded, your message",
+                "500 account disabled",
             ],
         ),
-        (DomainRefusesMail, &["556 5.1.1 does not accept mail", "553 does not accept mail"]),
+        (
+            DomainRefusesMail,
+            &[
+                "556 5.1.1 does not accept mail",
+                "553 does not accept mail",
+                "551 does not accept mail",
+            ],
+        ),
     ] {
         assert_told(Rcpt, (Refused, reason), replies);
     }
@@ -285,6 +314,8 @@ fn a_limit_of_the_mailbox_is_told_from_one_of_ours_and_an_outage_from_both() {
             "550 5.7.51 greylisted",
             "452 4.7.0 no",
             "450 sender, temporary failure",
+            "450 sender, recipient lookup failed",
+            "450 recipient address rejected: access denied",
             "503 5.1.0 sender, quota exceeded",
         ],
     );
@@ -321,9 +352,30 @@ fn before_rcpt_a_code_or_a_word_decides_between_us_and_the_server() {
     );
     assert_told(Mail, (SmtpConnectError, ProtocolError), &["221 bye"]);
     assert_told(Ehlo, blocked, &["550 sender"]);
-    assert_told(Ehlo, unavailable, &["421 4.1.0 no"]);
+    assert_told(Mail, unavailable, &["421 user unknown", "421 your message"]);
+    assert_told(Mail, (SmtpConnectError, Smtputf8Unsupported), &["553 5.6.7 no"]);
+    assert_told(Ehlo, unavailable, &["421 4.1.0 no", "521 your message"]);
     assert_told(Banner, limited, &["421 4.7.0 no", "554 5.7.0 try again later"]);
     assert_told(Banner, takes_no_mail, &["554 does not accept mail", "556 does not accept mail"]);
-    assert_told(Banner, blocked, &["521 policy, does not accept mail"]);
-    assert_told(Banner, unavailable, &["421 does not accept mail", "554 try again later"]);
+    assert_told(
+        Banner,
+        blocked,
+        &[
+            "521 policy, does not accept mail",
+            "521 sender, does not accept mail",
+            "421 recipient address rejected: access denied",
+        ],
+    );
+    assert_told(
+        Banner,
+        unavailable,
+        &[
+            "421 does not accept mail",
+            "554 try again later",
+            "554 message size exceeds",
+            "530 does not accept mail",
+            "521 your message, does not accept mail",
+            "500 greylisted",
+        ],
+    );
 }
