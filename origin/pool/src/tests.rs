@@ -23,6 +23,7 @@ use super::{
 };
 
 mod addresses;
+mod alone;
 mod attacks;
 mod histories;
 mod lately;

@@ -7,7 +7,7 @@ use rcpt_shared::{
 };
 use rcpt_smtp::Reply;
 
-use super::super::{Parties, judge};
+use super::super::{Parties, Scope, judge};
 
 const RECIPIENT: &str = "ann@victim.example";
 
@@ -65,6 +65,9 @@ fn a_refusal_that_quotes_us_and_not_the_recipient_is_never_a_no() {
     let reply = Reply::parse("554 rcpt.example does not accept mail\r\n").unwrap();
     let reason = judge(Stage::Ehlo, &reply, &parties).reason;
     assert_ne!(reason, DomainRefusesMail, "our own domain");
+    let reply = Reply::parse(&format!("{raw}\r\n")).unwrap();
+    let scope = judge(Stage::Rcpt, &reply, &parties).reception.scope;
+    assert_eq!(scope, Scope::DomainRule, "other domains may not verify senders");
 }
 
 #[test]
