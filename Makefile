@@ -22,9 +22,12 @@ help: ## this list
 setup: ## install what is missing for building and testing
 	@tools/install rust-target npm apt python
 
-.PHONY: setup-rust-target setup-npm
+.PHONY: setup-rust-target setup-npm setup-programs
 setup-rust-target setup-npm: setup-%:
 	@tools/install $*
+
+setup-programs:
+	@tools/install apt python
 
 EDGE_SOURCES := $(shell find edge shared \( -path edge/build -o -path edge/portal -o -path edge/data -o -name 'openapi*.json' \) -prune -o -type f -print) \
 	Cargo.toml Cargo.lock package-lock.json devtools/worker/src/main.rs
@@ -120,8 +123,8 @@ NOTED = || echo $* >> $(FAILED)
 
 .PHONY: test
 ifeq ($(ONLY),)
-test: setup ## every test; ONLY=unit, account, edge, ledger, scans, origin, clients, harness, programs, portal, or a test's name
-	@$(MAKE) --no-print-directory --jobs=2 worker test-build
+test: ## every test; ONLY=unit, account, edge, ledger, scans, origin, clients, harness, programs, portal, or a test's name
+	@$(MAKE) --no-print-directory --jobs=3 worker setup-programs test-build
 	@rm -f $(FAILED)
 	@echo "Two at a time, with the output of each when it ends"
 	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 $(ALL:%=test-%)
@@ -129,11 +132,11 @@ test: setup ## every test; ONLY=unit, account, edge, ledger, scans, origin, clie
 	@# Last, because it reads the logs of all of them.
 	target/debug/scan
 
-# Runs in parallel with the Worker's build, whose last step uses one core. The builder is compiled first, because cargo
-# locks its target folder.
+# Runs in parallel with the Worker's build and gives way to it, because the Worker's last steps use one core. The builder
+# is compiled first, because cargo locks its target folder.
 .PHONY: test-build
 test-build: | worker-builder
-	$(CARGO_TEST) --no-run
+	nice env $(CARGO_TEST) --no-run
 
 .PHONY: $(ALL:%=test-%)
 $(patsubst %,test-%,$(PARTS)): test-%:
