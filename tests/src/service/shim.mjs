@@ -99,7 +99,7 @@ async function through(part, statements, call, database = null) {
 async function waiting(statements) {
   const mine = { trip: (trips += 1), statements };
   parked.push(mine);
-  while (!mine.released) await scheduler.wait(1);
+  while (!mine.released) await scheduler.wait(5);
   if (mine.released.forgotten) await new Promise(() => {});
   return mine.released.late;
 }

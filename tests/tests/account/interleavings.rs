@@ -14,7 +14,10 @@ use rcpt_tests::{
     service::shim::{Parked, Release},
 };
 use serde_json::{Value, json};
-use tokio::{task::JoinHandle, time::Instant};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
 
 use self::{
     parties::{Party, Start},
@@ -42,6 +45,7 @@ const TRIPS: [&str; 9] = [
 /// off.
 const PATIENCE: Duration = Duration::from_secs(5);
 const ENDLESS: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// One run of a scenario.
 struct Run<'a> {
@@ -181,6 +185,7 @@ impl Run<'_> {
                 task.abort();
                 return None;
             }
+            sleep(LOOK).await;
         }
     }
 
