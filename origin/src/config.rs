@@ -2,34 +2,24 @@
 //! into types.
 
 mod certificate;
-mod contradictions;
-mod mistake;
-mod opt_outs;
-mod own_secret;
+mod domains;
+mod mistakes;
 mod parse;
-mod routes;
-mod setting;
 mod settings;
-mod validity;
 mod values;
-mod variables;
 
 use std::{fmt, path::Path, str::FromStr};
 
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use rcpt_pool::HashKey;
 pub use rcpt_smtp::{Families, SourceAddress};
+use sha2::Sha256;
 
-use rcpt_shared::DomainFacts;
-
-use crate::lists::MailRoute;
-
-pub use certificate::{Certificate, Files};
-pub use mistake::{Mistakes, SettingMistake};
-pub use opt_outs::OptOuts;
-pub use routes::{Route, Routes, Server};
-pub use settings::{Config, is_reloaded, reference};
-pub use validity::{Standing, Validity};
+pub use certificate::{Certificate, Files, Standing, Validity};
+pub use domains::{OptOuts, Route, Routes, Server};
+pub use mistakes::{Mistakes, SettingMistake};
+pub use settings::{Config, UnknownVariables, is_reloaded, reference, unknown_variables};
 use values::Values;
-pub use variables::{UnknownVariables, unknown_variables};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartTls {
@@ -76,10 +66,6 @@ impl Config {
         Self::parse(&text, environment)
     }
 
-    pub fn facts(&self, domain: &str, route: &MailRoute) -> DomainFacts {
-        self.lists.facts(domain, route, &self.operators)
-    }
-
     pub fn dialled_families(&self) -> Families {
         self.families.unwrap_or_else(|| Families::of(&self.source_addresses))
     }
@@ -101,6 +87,29 @@ impl Config {
             Some(config) if mistakes.is_empty() => Ok(config),
             _ => Err(mistakes),
         }
+    }
+
+    /// `source_key`, or else the secret for tickets: then nothing depends on it that should outlive this process.
+    pub fn own_secret(&self) -> &[u8] {
+        match self.source_key.0.as_str() {
+            "" => self.ticket_secrets.signing().1,
+            own => own.as_bytes(),
+        }
+    }
+
+    /// An HMAC that has been fed with `purpose`, so that tags for different purposes differ.
+    pub fn own_mac(&self, purpose: &[u8]) -> Hmac<Sha256> {
+        // HMAC accepts keys of any length, so this can't fail.
+        let keyed = Hmac::<Sha256>::new_from_slice(self.own_secret());
+        keyed.unwrap_or_else(|_| Hmac::new(&Default::default())).chain_update(purpose)
+    }
+
+    pub fn hash_key(&self) -> HashKey {
+        let tag = self.own_mac(b"names in memory").finalize().into_bytes();
+        let word =
+            |octets: &[u8]| octets.iter().fold(0, |word, octet| word << 8 | u64::from(*octet));
+        let (first, rest) = tag.split_at(8);
+        HashKey::new([word(first), word(rest.split_at(8).0)])
     }
 }
 

@@ -5,7 +5,6 @@ mod metrics;
 pub mod mx;
 mod nameservers;
 mod root;
-pub mod single_flight;
 mod transport;
 
 use std::{
@@ -24,6 +23,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::config::Families;
 use answers::{Answer, Answers, Records};
+pub use answers::{Flight, SingleFlight};
 pub use metrics::DnsMetrics;
 use nameservers::Nameservers;
 pub use nameservers::{Ask, Honesty};

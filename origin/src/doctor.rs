@@ -14,7 +14,7 @@ pub mod watch;
 
 use std::net::IpAddr;
 
-use crate::{State, surroundings::clock::unix_now};
+use crate::{State, surroundings::unix_now};
 pub use blocklists::CHECK as BLOCKLIST;
 pub use report::{Finding, Health, Report};
 
@@ -34,13 +34,13 @@ pub async fn examine(state: &State) -> Report {
     if !resolves {
         let about = "names, sender and blocklists: not examined, because no nameserver answers";
         findings.push(Finding::unknown("names", about, ""));
-        return Report(findings);
+        return Report::of(findings);
     }
     findings.extend(network::honesty(dns).await);
     let (ours, found) = addresses(state).await;
     findings.extend(found);
     findings.extend(sender::mail_from(state, &ours).await);
-    Report(findings)
+    Report::of(findings)
 }
 
 pub async fn examine_addresses(state: &State) -> Vec<Finding> {

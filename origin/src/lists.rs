@@ -4,10 +4,6 @@
 mod bundle;
 mod facts;
 mod file;
-mod mail_route;
-mod names;
-mod show;
-mod suggestion;
 
 #[cfg(test)]
 mod tests;
@@ -17,10 +13,10 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-pub use bundle::{Bundle, Header, Mistake};
+use bundle::listed_suffix;
+pub use bundle::{Bundle, Header};
+pub use facts::MailRoute;
 pub use file::in_force;
-pub use mail_route::MailRoute;
-use names::listed_suffix;
 
 pub const BUILT_IN: &str = concat!(
     include_str!("../data/lists/disposable-server.toml"),

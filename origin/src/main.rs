@@ -21,7 +21,7 @@ use rcpt_origin::{
         reload,
         supervisor::{self, PassedSockets},
     },
-    surroundings::clock::unix_now,
+    surroundings::unix_now,
     telemetry::{
         log::{self, Level},
         status,

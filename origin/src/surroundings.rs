@@ -1,8 +1,10 @@
-//! The surroundings of an origin: the network, DNS and the wall clock. A simulation supplies its own.
+//! The surroundings of an origin: the network, DNS and the wall clock, which nothing else reads. A simulation supplies its
+//! own.
 
-pub mod clock;
-
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use hickory_resolver::net::NetError;
 use rcpt_smtp::Dialer;
@@ -22,7 +24,21 @@ impl Surroundings {
         Ok(Self {
             dialer: Dialer::new(config.connect_timeout),
             dns: Dns::new(&config.nameservers, config.dns_timeout, config.dialled_families())?,
-            unix_now: Arc::new(clock::unix_now),
+            unix_now: Arc::new(unix_now),
         })
     }
+}
+
+/// The Unix time in seconds; 0 if the clock shows a time before 1970.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "native only; everything else takes `now` as an argument"
+)]
+pub fn unix_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// At most `u64::MAX`.
+pub fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -6,4 +6,3 @@ pub mod metrics;
 pub mod port_check;
 pub mod refused_tickets;
 pub mod status;
-pub mod vitals;

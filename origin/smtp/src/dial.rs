@@ -24,33 +24,16 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Two of the largest replies.
 const RECEIVE_BUFFER_BYTES: u32 = 16 * 1_024;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unconnected {
-    #[error("refused, unreachable or silent")]
-    Theirs,
-    /// No free port or descriptor, no route, or blocked by our own firewall: says nothing about the
-    /// server.
-    #[error("no way to connect from here")]
-    Ours,
-}
-
 /// Reason why connecting to an address failed; of several failures, the greatest is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConnectFailure {
     /// The address is unreachable from here: no route, or blocked or switched off on this machine. The cause may affect
     /// one family only, and doesn't excuse a server that refuses over the other family.
     NoWay,
+    /// Refused, unreachable or silent. All else is our failure, and says nothing about the server.
     Theirs,
+    /// No free port or descriptor.
     NoSocket,
-}
-
-impl From<ConnectFailure> for Unconnected {
-    fn from(failed: ConnectFailure) -> Self {
-        match failed {
-            ConnectFailure::Theirs => Self::Theirs,
-            ConnectFailure::NoWay | ConnectFailure::NoSocket => Self::Ours,
-        }
-    }
 }
 
 #[derive(Clone)]
@@ -75,16 +58,6 @@ impl Dialer {
     /// Connects to `first`. If that fails or takes longer than 250 ms, `second` returns an address of the other family,
     /// which is tried in parallel. The error is the more informative of the two failures.
     pub async fn race(
-        &self,
-        from: &HeloIdentity,
-        first: SocketAddr,
-        second: impl FnOnce() -> Option<SocketAddr>,
-        within: Duration,
-    ) -> Result<(Box<dyn Connection>, SocketAddr), Unconnected> {
-        Ok(self.race_two(from, first, second, within).await?)
-    }
-
-    async fn race_two(
         &self,
         from: &HeloIdentity,
         first: SocketAddr,
@@ -125,8 +98,8 @@ impl Dialer {
         &self,
         from: &HeloIdentity,
         address: SocketAddr,
-    ) -> Result<Box<dyn Connection>, Unconnected> {
-        Ok(self.try_one(from, address, self.timeout).await?)
+    ) -> Result<Box<dyn Connection>, ConnectFailure> {
+        self.try_one(from, address, self.timeout).await
     }
 
     async fn try_one(

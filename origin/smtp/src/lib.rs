@@ -7,16 +7,16 @@
     clippy::unwrap_used
 )]
 
-mod command;
 mod dial;
 mod helo_identity;
 mod reply;
 mod session;
 mod tls;
 
-pub use command::{Command, Unencodable};
-pub use dial::{ConnectFailure, Connection, Dialer, Families, Network, SourceAddress, Unconnected};
+pub use dial::{ConnectFailure, Connection, Dialer, Families, Network, SourceAddress};
 pub use helo_identity::HeloIdentity;
 pub use reply::{Capabilities, EnhancedCode, Reply, ReplyError, ReplyParser};
-pub use session::{Answer, Broken, Envelope, Failure, Greeting, Patience, Session};
+pub use session::{
+    Answer, Broken, Command, Envelope, Failure, Greeting, Patience, Session, Unencodable,
+};
 pub use tls::{Tls, Wire};

@@ -1,8 +1,6 @@
 //! A conversation with a mail server: greeting, encryption, envelopes, closing (RFC 5321 §3).
 
 mod exchange;
-mod farewell;
-mod patience;
 
 use std::time::Duration;
 
@@ -13,8 +11,8 @@ use tokio::{
 };
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::{Capabilities, Command, Reply, ReplyParser, Tls, Wire};
-pub use patience::Patience;
+use super::{Capabilities, Reply, ReplyParser, Tls, Wire};
+pub use exchange::{Command, Patience, Unencodable};
 
 /// A conversation with a mail server, after its greeting.
 ///

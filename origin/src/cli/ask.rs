@@ -55,7 +55,7 @@ pub async fn ask(state: &Arc<State>, addresses: &[String], json: bool) -> u8 {
         return 0;
     }
     eprintln!("\nAt least one verdict is unknown. Examining this machine …");
-    let findings = doctor::examine(state).await.0;
+    let findings = doctor::examine(state).await.findings;
     let reasons: Vec<_> = findings.into_iter().filter(|it| it.health > Health::Unknown).collect();
     explain(&reasons);
     EXIT_UNDECIDED

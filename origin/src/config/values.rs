@@ -1,14 +1,12 @@
-//! Reads each setting from the environment or the file, and collects mistakes.
+//! Rows of the settings' table, read from the environment or the file. Mistakes are collected.
 
 use std::{fs, sync::Arc};
 
 use rcpt_pool::operators::Operators;
+use strsim::osa_distance;
 use toml::{Table, Value};
 
-use super::{
-    Certificate, Files, Mistakes, SettingMistake,
-    setting::{Form, Setting, meant_by},
-};
+use super::{Certificate, Files, Mistakes, SettingMistake};
 use crate::lists::{self, Lists};
 
 /// The example configuration, whose required values and public secret must be replaced.
@@ -82,6 +80,12 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// `None` for a value of the wrong form, which has been recorded as a mistake already.
+    fn given(&self, name: &str) -> Option<String> {
+        let setting = self.settings.iter().find(|setting| setting.name == name)?;
+        if let GivenValue::Text(text) = self.text(setting) { Some(text) } else { None }
+    }
+
     pub(super) fn is_given(&self, name: &str) -> bool {
         let set = |setting: &Setting| (self.environment)(&setting.variable()).is_some();
         self.file.contains_key(name)
@@ -89,9 +93,7 @@ impl<'a> Values<'a> {
     }
 
     pub(super) fn read_operators(&mut self, name: &str) -> Option<Arc<Operators>> {
-        let setting = self.settings.iter().find(|setting| setting.name == name)?;
-        // A value of the wrong form has been recorded as a mistake already.
-        let GivenValue::Text(path) = self.text(setting) else { return None };
+        let path = self.given(name)?;
         let text = match path.as_str() {
             "" => Ok(String::new()),
             path => fs::read_to_string(path).map_err(|error| format!("{path}: {error}")),
@@ -117,11 +119,7 @@ impl<'a> Values<'a> {
     /// The lists in force, the reason if the file's lists are ignored, and the file's state before it was read. Never
     /// records a mistake: a service mustn't fail to start because of a downloaded file.
     pub(super) fn read_lists(&self, name: &str) -> (Arc<Lists>, Option<String>, Files) {
-        let setting = self.settings.iter().find(|setting| setting.name == name);
-        let path = match setting.map(|setting| self.text(setting)) {
-            Some(GivenValue::Text(path)) => path,
-            _ => String::new(),
-        };
+        let path = self.given(name).unwrap_or_default();
         let files = Files::at(Some(path.as_str()).filter(|path| !path.is_empty()));
         let (lists, note) = lists::in_force(&path);
         (lists, note, files)
@@ -133,12 +131,7 @@ impl<'a> Values<'a> {
         cert: &str,
         key: &str,
     ) -> Option<Option<Certificate>> {
-        let path = |name: &str| {
-            let setting = self.settings.iter().find(|setting| setting.name == name)?;
-            // A value of the wrong form has been recorded as a mistake already.
-            if let GivenValue::Text(path) = self.text(setting) { Some(path) } else { None }
-        };
-        let (cert, key) = (path(cert)?, path(key)?);
+        let (cert, key) = (self.given(cert)?, self.given(key)?);
         match Certificate::read(&cert, &key) {
             Ok(certificate) => Some(certificate),
             Err(mistake) => {
@@ -186,5 +179,42 @@ fn text_of(value: &Value, form: Form) -> Option<String> {
             Some(entries?.join(","))
         }
         _ => None,
+    }
+}
+
+pub(super) struct Setting {
+    /// Key in the file; the environment variable is `RCPT_` and the name in capitals.
+    pub name: &'static str,
+    pub default: Option<&'static str>,
+    pub form: Form,
+    /// Text after "expected" in a mistake.
+    pub expects: &'static str,
+    pub about: &'static str,
+    pub is_reloaded: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A string or an integer.
+    Single,
+    /// An array of strings; comma separated in the environment.
+    List,
+    /// A table of strings; comma separated `key=value` in the environment.
+    Table,
+    /// A string that mustn't appear in messages.
+    Secret,
+}
+
+const MAX_SLIPS: usize = 3;
+
+pub(super) fn meant_by(settings: &[Setting], name: &str) -> Option<&'static str> {
+    let slips = |known: &&Setting| osa_distance(known.name, name);
+    let closest = settings.iter().min_by_key(slips)?;
+    (slips(&closest) <= MAX_SLIPS).then_some(closest.name)
+}
+
+impl Setting {
+    pub(super) fn variable(&self) -> String {
+        format!("RCPT_{}", self.name.to_ascii_uppercase())
     }
 }

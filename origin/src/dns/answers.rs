@@ -1,17 +1,23 @@
-//! The cache of one record type, and its running queries.
+//! The cache of one record type, and its running queries. Concurrent identical queries are merged: each is made once, and
+//! all callers get its result.
 
 use std::{
+    collections::HashMap,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
 
+use futures_util::future::{FutureExt as _, Shared, WeakShared};
 use moka::sync::Cache;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::{MAX_CACHED, NoAnswer};
-use crate::dns::single_flight::{Flight, SingleFlight};
 
 /// 10,000 names with a handful of records each. With 300 bytes each, the records take 15 MB; with 1 KB each, as a
 /// hostile domain could make them, 50 MB.
@@ -48,7 +54,7 @@ impl<T: Send + Sync + 'static> Default for Answers<T> {
 
 impl<T: Send + Sync + 'static> Answers<T> {
     pub(super) fn cached(&self, name: &str) -> Option<(Records<T>, Instant)> {
-        self.stored.get(name).filter(|(_, until)| *until > Instant::now())
+        fresh(&self.stored, name)
     }
 
     /// `name` is in lower case.
@@ -56,16 +62,16 @@ impl<T: Send + Sync + 'static> Answers<T> {
     where
         A: Future<Output = Answer<T>> + Send + 'static,
     {
-        if let Some(stored) = from_cache(&self.stored, name) {
-            return stored;
+        if let Some((records, _)) = self.cached(name) {
+            return records;
         }
         let flight = self.queries.join(name, || {
             let (stored, name, asking) = (self.stored.clone(), Arc::from(name), ask());
             async move {
                 // The query may have finished meanwhile: its result is stored before the query is
                 // removed.
-                if let Some(stored) = from_cache(&stored, &name) {
-                    return stored;
+                if let Some((records, _)) = fresh(&stored, &name) {
+                    return records;
                 }
                 let Answer { records, until } = asking.await;
                 if let Some(until) = until {
@@ -78,12 +84,11 @@ impl<T: Send + Sync + 'static> Answers<T> {
     }
 }
 
-fn from_cache<T>(stored: &Cache<Arc<str>, (Records<T>, Instant)>, name: &str) -> Option<Records<T>>
-where
-    T: Send + Sync + 'static,
-{
-    let (records, until) = stored.get(name)?;
-    (until > Instant::now()).then_some(records)
+fn fresh<V: Clone + Send + Sync + 'static>(
+    stored: &Cache<Arc<str>, (V, Instant)>,
+    name: &str,
+) -> Option<(V, Instant)> {
+    stored.get(name).filter(|(_, until)| *until > Instant::now())
 }
 
 /// Future of a query's result. When the future is dropped, the query continues for a while.
@@ -104,6 +109,77 @@ impl<T: Send + Sync + 'static> Drop for Lingering<T> {
     fn drop(&mut self) {
         if let Some(flight) = self.0.take() {
             tokio::spawn(timeout(LINGER, flight));
+        }
+    }
+}
+
+type Asking<V> = Pin<Box<dyn Future<Output = V> + Send>>;
+
+/// A query in progress. All waiting callers drive the query, so any of them may leave; the query is dropped with the
+/// last one.
+pub type Flight<V> = Shared<Asking<V>>;
+
+pub struct SingleFlight<V: Clone>(Flights<V>);
+
+type Flights<V> = Arc<Mutex<HashMap<Arc<str>, Entry<V>>>>;
+
+struct Entry<V: Clone> {
+    /// Distinguishes a query from the next one under the same key.
+    number: usize,
+    flight: WeakShared<Asking<V>>,
+}
+
+impl<V: Clone> Default for SingleFlight<V> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<V: Clone + Send + Sync + 'static> SingleFlight<V> {
+    /// The query in progress for `key`, or a new one. `ask` must only create the future: it is called under the lock.
+    pub fn join<F>(&self, key: &str, ask: impl FnOnce() -> F) -> Flight<V>
+    where
+        F: Future<Output = V> + Send + 'static,
+    {
+        static NUMBERS: AtomicUsize = AtomicUsize::new(0);
+        let mut flights = self.0.lock();
+        if let Some(flight) = flights.get(key).and_then(|entry| entry.flight.upgrade()) {
+            return flight;
+        }
+        let key: Arc<str> = Arc::from(key);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let landing = Landing { flights: self.0.clone(), key: key.clone(), number };
+        // Not an async block, which would hold the query's state twice.
+        let asking: Asking<V> = Box::pin(ask().map(move |answer| {
+            drop(landing);
+            answer
+        }));
+        let shared = asking.shared();
+        if let Some(flight) = shared.downgrade() {
+            flights.insert(key, Entry { number, flight });
+        }
+        shared
+    }
+
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+}
+
+struct Landing<V: Clone> {
+    flights: Flights<V>,
+    key: Arc<str>,
+    number: usize,
+}
+
+impl<V: Clone> Drop for Landing<V> {
+    fn drop(&mut self) {
+        let mut flights = self.flights.lock();
+        let removed = flights.remove(&self.key);
+        // The entry may belong to a later query, started after all callers had left this query.
+        if let Some(later) = removed.filter(|entry| entry.number != self.number) {
+            flights.insert(self.key.clone(), later);
         }
     }
 }
@@ -217,6 +293,78 @@ mod tests {
         for questions in 1..=3 {
             let answer = world.ask(Err(NoAnswer::Failed), None).await;
             assert_eq!((answer, world.questions()), (Err(NoAnswer::Failed), questions));
+        }
+    }
+
+    mod flights {
+        use std::{
+            sync::{
+                Arc,
+                atomic::{AtomicUsize, Ordering},
+            },
+            time::Duration,
+        };
+
+        use tokio::{task::JoinSet, time::sleep};
+
+        use super::super::{Flight, SingleFlight};
+
+        #[derive(Default)]
+        struct World {
+            flights: SingleFlight<u32>,
+            queries_made: Arc<AtomicUsize>,
+        }
+
+        impl World {
+            fn join(&self) -> Flight<u32> {
+                let queries_made = self.queries_made.clone();
+                self.flights.join("a@example.org", || async move {
+                    queries_made.fetch_add(1, Ordering::Relaxed);
+                    sleep(Duration::from_secs(1)).await;
+                    7
+                })
+            }
+
+            fn queries_made(&self) -> usize {
+                self.queries_made.load(Ordering::Relaxed)
+            }
+        }
+
+        #[tokio::test(start_paused = true)]
+        async fn a_hundred_identical_questions_are_asked_once() {
+            let world = World::default();
+            let mut all = JoinSet::new();
+            for _ in 0..100 {
+                all.spawn(world.join());
+            }
+            assert_eq!(all.join_all().await, [7; 100]);
+            assert_eq!(world.queries_made(), 1);
+            assert!(world.flights.is_empty());
+        }
+
+        #[tokio::test(start_paused = true)]
+        async fn when_the_first_leaves_the_others_have_its_answer() {
+            let world = World::default();
+            let first = tokio::spawn(world.join());
+            tokio::task::yield_now().await;
+            let second = tokio::spawn(world.join());
+            tokio::task::yield_now().await;
+            first.abort();
+            assert_eq!(second.await.unwrap(), 7);
+            assert_eq!(world.queries_made(), 1);
+            assert!(world.flights.is_empty());
+        }
+
+        #[tokio::test(start_paused = true)]
+        async fn when_all_leave_it_is_asked_no_more_and_may_be_asked_again() {
+            let world = World::default();
+            let last_caller = tokio::spawn(world.join());
+            tokio::task::yield_now().await;
+            last_caller.abort();
+            assert!(last_caller.await.is_err());
+            assert!(world.flights.is_empty());
+            assert_eq!(world.join().await, 7);
+            assert_eq!(world.queries_made(), 2);
         }
     }
 }

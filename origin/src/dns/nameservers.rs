@@ -20,7 +20,7 @@ use hickory_resolver::{
         rr::{Name, RData, RecordType},
     },
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::{DnsMetrics, MAX_CACHED, NoAnswer, Root, answers::Answer, transport::Transport};
@@ -245,7 +245,7 @@ impl Nameserver {
     /// True if the nameserver is tried in its configured position. Of many concurrent queries, only one tests whether
     /// the nameserver responds again.
     fn is_due(&self) -> bool {
-        let mut due = self.lock_due();
+        let mut due = self.due.lock();
         match *due {
             None => true,
             Some(at) if at > Instant::now() => false,
@@ -257,15 +257,11 @@ impl Nameserver {
     }
 
     fn pass_over(&self) {
-        *self.lock_due() = Some(Instant::now() + PASSED_OVER_LIFETIME);
+        *self.due.lock() = Some(Instant::now() + PASSED_OVER_LIFETIME);
     }
 
     fn responded(&self) {
-        *self.lock_due() = None;
-    }
-
-    fn lock_due(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.due.lock()
+        *self.due.lock() = None;
     }
 }
 

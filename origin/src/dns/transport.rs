@@ -13,7 +13,7 @@ use std::{
 use hickory_resolver::net::runtime::{
     DnsUdpSocket, RuntimeProvider, TokioHandle, TokioRuntimeProvider, TokioTime,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     io::{Interest, ReadBuf},
     net::UdpSocket,
@@ -63,12 +63,6 @@ pub(super) struct ConnectedSocket {
     query: Mutex<Vec<u8>>,
 }
 
-impl ConnectedSocket {
-    fn query(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.query.lock()
-    }
-}
-
 impl DnsUdpSocket for ConnectedSocket {
     type Time = TokioTime;
 
@@ -95,7 +89,7 @@ impl DnsUdpSocket for ConnectedSocket {
                 self.socket.ready(Interest::READABLE | Interest::ERROR).await?;
                 match self.socket.try_recv(buffer) {
                     Ok(length) => {
-                        let length = with_question(buffer, length, &self.query());
+                        let length = with_question(buffer, length, &self.query.lock());
                         return Ok((length, self.nameserver));
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -116,7 +110,7 @@ impl DnsUdpSocket for ConnectedSocket {
         message: &[u8],
         _nameserver: SocketAddr,
     ) -> Poll<io::Result<usize>> {
-        message.clone_into(&mut self.query());
+        message.clone_into(&mut self.query.lock());
         self.socket.poll_send(cx, message)
     }
 }

@@ -5,7 +5,7 @@ use rcpt_pool::{SiteStatus, Status};
 use crate::{
     State,
     doctor::BLOCKLIST,
-    surroundings::clock::unix_now,
+    surroundings::unix_now,
     telemetry::status::{AddressFinding, SourceStatus},
 };
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer, ser::SerializeStruct as _};
+use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -28,18 +28,20 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn fine(check: &'static str, about: impl Into<String>) -> Self {
-        Self {
-            check,
-            health: Health::Fine,
-            about: about.into(),
-            advice: String::new(),
-            source: None,
-        }
+    fn new(
+        (check, health): (&'static str, Health),
+        about: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { check, health, about: about.into(), advice: advice.into(), source: None }
     }
 
     pub(crate) fn of(self, source: &str) -> Self {
         Self { source: Some(source.to_owned()), ..self }
+    }
+
+    pub(crate) fn fine(check: &'static str, about: impl Into<String>) -> Self {
+        Self::new((check, Health::Fine), about, "")
     }
 
     pub(crate) fn unknown(
@@ -47,13 +49,7 @@ impl Finding {
         about: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self {
-            check,
-            health: Health::Unknown,
-            about: about.into(),
-            advice: advice.into(),
-            source: None,
-        }
+        Self::new((check, Health::Unknown), about, advice)
     }
 
     pub(crate) fn warning(
@@ -61,13 +57,7 @@ impl Finding {
         about: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self {
-            check,
-            health: Health::Warning,
-            about: about.into(),
-            advice: advice.into(),
-            source: None,
-        }
+        Self::new((check, Health::Warning), about, advice)
     }
 
     pub(crate) fn wrong(
@@ -75,13 +65,7 @@ impl Finding {
         about: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self {
-            check,
-            health: Health::Wrong,
-            about: about.into(),
-            advice: advice.into(),
-            source: None,
-        }
+        Self::new((check, Health::Wrong), about, advice)
     }
 }
 
@@ -101,17 +85,22 @@ impl fmt::Display for Finding {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report(pub Vec<Finding>);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The worst of the findings.
+    health: Health,
+    pub findings: Vec<Finding>,
+}
 
 impl Report {
-    pub fn health(&self) -> Health {
-        self.0.iter().map(|finding| finding.health).max().unwrap_or(Health::Unknown)
+    pub fn of(findings: Vec<Finding>) -> Self {
+        let health = findings.iter().map(|it| it.health).max().unwrap_or(Health::Unknown);
+        Self { health, findings }
     }
 
     /// 1 if something is wrong, 3 if there are only warnings. 2 is reserved for wrong arguments.
     pub fn exit_code(&self) -> u8 {
-        match self.health() {
+        match self.health {
             Health::Fine | Health::Unknown => 0,
             Health::Wrong => 1,
             Health::Warning => 3,
@@ -121,21 +110,11 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, finding) in self.0.iter().enumerate() {
+        for (position, finding) in self.findings.iter().enumerate() {
             let separator = if position == 0 { "" } else { "\n" };
             write!(f, "{separator}{finding}")?;
         }
         Ok(())
-    }
-}
-
-/// Serialises as `{health, findings: [{check, health, about, advice}]}`.
-impl Serialize for Report {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut report = serializer.serialize_struct("Report", 2)?;
-        report.serialize_field("health", &self.health())?;
-        report.serialize_field("findings", &self.0)?;
-        report.end()
     }
 }
 
@@ -163,13 +142,13 @@ mod tests {
             (vec![warning(), fine()], 3),
             (vec![fine(), wrong(), warning()], 1),
         ] {
-            assert_eq!(Report(findings).exit_code(), code);
+            assert_eq!(Report::of(findings).exit_code(), code);
         }
     }
 
     #[test]
     fn machines_get_the_same() {
-        let report = Report(vec![Finding::warning("spf", "no record", "Add one.")]);
+        let report = Report::of(vec![Finding::warning("spf", "no record", "Add one.")]);
         let finding = json!({"check": "spf", "health": "warning", "about": "no record",
             "advice": "Add one."});
         let expected = json!({"health": "warning", "findings": [finding]});

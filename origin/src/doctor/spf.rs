@@ -31,20 +31,6 @@ struct SpfEvaluation<'a> {
     lookups: usize,
 }
 
-enum Stop {
-    Broken(String),
-    Unknown(String),
-}
-
-impl From<Stop> for Spf {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Broken(why) => Self::Broken(why),
-            Stop::Unknown(why) => Self::Unknown(why),
-        }
-    }
-}
-
 impl SpfEvaluation<'_> {
     async fn of(&mut self, domain: &str) -> Spf {
         let texts = match self.dns.texts(domain).await {
@@ -58,11 +44,13 @@ impl SpfEvaluation<'_> {
         match (records.next(), records.next()) {
             (None, _) => Spf::NoRecord,
             (Some(_), Some(_)) => Spf::Broken(format!("{domain} has more than one")),
-            (Some(record), None) => self.of_record(domain, record).await.unwrap_or_else(Spf::from),
+            (Some(record), None) => {
+                self.of_record(domain, record).await.unwrap_or_else(|stop| stop)
+            }
         }
     }
 
-    async fn of_record(&mut self, domain: &str, record: &str) -> Result<Spf, Stop> {
+    async fn of_record(&mut self, domain: &str, record: &str) -> Result<Spf, Spf> {
         let mut redirect = None;
         for term in record.split_ascii_whitespace() {
             if let Some((name, value)) = modifier(term) {
@@ -88,7 +76,7 @@ impl SpfEvaluation<'_> {
         }
     }
 
-    async fn matches(&mut self, domain: &str, mechanism: &str) -> Result<bool, Stop> {
+    async fn matches(&mut self, domain: &str, mechanism: &str) -> Result<bool, Spf> {
         let (name, rest) = match mechanism.find([':', '/']) {
             Some(at) => mechanism.split_at(at),
             None => (mechanism, ""),
@@ -120,14 +108,13 @@ impl SpfEvaluation<'_> {
         }
     }
 
-    async fn includes(&mut self, target: &str) -> Result<bool, Stop> {
+    async fn includes(&mut self, target: &str) -> Result<bool, Spf> {
         self.spend(target)?;
         match self.boxed(target).await {
             Spf::Pass => Ok(true),
             Spf::Fail | Spf::SoftFail | Spf::Neutral => Ok(false),
-            Spf::NoRecord => Err(Stop::Broken(format!("include:{target} has none"))),
-            Spf::Broken(why) => Err(Stop::Broken(why)),
-            Spf::Unknown(why) => Err(Stop::Unknown(why)),
+            Spf::NoRecord => Err(Spf::Broken(format!("include:{target} has none"))),
+            broken => Err(broken),
         }
     }
 
@@ -136,7 +123,7 @@ impl SpfEvaluation<'_> {
         &mut self,
         hosts: Vec<String>,
         prefixes: Option<(u8, u8)>,
-    ) -> Result<Option<bool>, Stop> {
+    ) -> Result<Option<bool>, Spf> {
         for host in hosts {
             let addresses = self.records_or_default(&host, self.dns.all_addresses(&host).await)?;
             let Some(prefixes) = prefixes else { return Ok(None) };
@@ -147,7 +134,7 @@ impl SpfEvaluation<'_> {
         Ok(Some(false))
     }
 
-    async fn exchanges(&self, domain: &str) -> Result<Vec<String>, Stop> {
+    async fn exchanges(&self, domain: &str) -> Result<Vec<String>, Spf> {
         let records =
             self.records_or_default(domain, self.dns.mx(domain).await.map(|all| all.to_vec()))?;
         let exchanges = records.iter().filter(|mx| !mx.exchange.is_empty());
@@ -158,30 +145,28 @@ impl SpfEvaluation<'_> {
         &self,
         name: &str,
         result: Result<T, NoAnswer>,
-    ) -> Result<T, Stop> {
+    ) -> Result<T, Spf> {
         match result {
             Ok(records) => Ok(records),
             Err(NoAnswer::NoRecords | NoAnswer::NoSuchName) => Ok(T::default()),
-            Err(NoAnswer::Failed) => {
-                Err(Stop::Unknown(format!("DNS does not answer about {name}")))
-            }
+            Err(NoAnswer::Failed) => Err(Spf::Unknown(format!("DNS does not answer about {name}"))),
         }
     }
 
-    fn is_in(&self, mechanism: &str, network: &str) -> Result<bool, Stop> {
+    fn is_in(&self, mechanism: &str, network: &str) -> Result<bool, Spf> {
         let network =
             network.parse::<IpNet>().or_else(|_| network.parse::<IpAddr>().map(IpNet::from));
         let network = network.map_err(|_| not_understood(mechanism))?;
         Ok(network.contains(&self.address))
     }
 
-    fn spend(&mut self, target: &str) -> Result<(), Stop> {
+    fn spend(&mut self, target: &str) -> Result<(), Spf> {
         if target.contains('%') {
-            return Err(Stop::Unknown(format!("{target} depends on a message")));
+            return Err(Spf::Unknown(format!("{target} depends on a message")));
         }
         self.lookups += 1;
         if self.lookups > MAX_LOOKUPS {
-            return Err(Stop::Broken(format!("it needs more than {MAX_LOOKUPS} questions to DNS")));
+            return Err(Spf::Broken(format!("it needs more than {MAX_LOOKUPS} questions to DNS")));
         }
         Ok(())
     }
@@ -237,8 +222,8 @@ fn same_network(theirs: IpAddr, ours: IpAddr, (v4, v6): (u8, u8)) -> bool {
     }
 }
 
-fn not_understood(mechanism: &str) -> Stop {
-    Stop::Broken(format!("`{mechanism}` is not understood"))
+fn not_understood(mechanism: &str) -> Spf {
+    Spf::Broken(format!("`{mechanism}` is not understood"))
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use crate::{
     State,
     doctor::{self, BLOCKLIST, Finding, Health},
-    surroundings::clock::unix_now,
+    surroundings::unix_now,
     telemetry::status::AddressFinding,
 };
 
@@ -28,9 +28,13 @@ type Subject = (&'static str, String);
 #[derive(Debug)]
 struct FindingState {
     rounds: u32,
-    since: u64,
-    advice: String,
-    source: Option<String>,
+    finding: AddressFinding,
+}
+
+impl FindingState {
+    fn stands(&self) -> bool {
+        self.rounds >= ROUNDS
+    }
 }
 
 impl Watch {
@@ -55,40 +59,37 @@ impl Watch {
 
     /// Merges the findings of a round. A check without a result keeps its confirmed findings.
     pub fn take(&self, findings: Vec<Finding>, now: u64) {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let unknown: Vec<_> = findings.iter().filter(|it| it.health == Health::Unknown).collect();
         let is_found = |(check, about): &Subject| {
             let is_bad = |it: &&Finding| it.health > Health::Unknown;
             findings.iter().filter(is_bad).any(|it| it.check == *check && it.about == *about)
         };
-        all.retain(|subject, standing| {
-            let stays = is_found(subject)
-                || (standing.rounds >= ROUNDS
-                    && unknown
-                        .iter()
-                        .any(|it| it.check == subject.0 && it.source == standing.source));
-            if !stays && standing.rounds >= ROUNDS {
+        all.retain(|subject, state| {
+            let source = &state.finding.source;
+            let is_unknown = |it: &&Finding| it.check == subject.0 && it.source == *source;
+            let stays = is_found(subject) || (state.stands() && unknown.iter().any(is_unknown));
+            if !stays && state.stands() {
                 tracing::info!(check = subject.0, about = subject.1, "no longer found");
             }
             stays
         });
-        for finding in findings {
-            if finding.health <= Health::Unknown {
+        for Finding { check, health, about, advice, source } in findings {
+            if health <= Health::Unknown {
                 continue;
             }
-            let Finding { check, about, advice, source, .. } = finding;
-            let standing = all.entry((check, about.clone())).or_insert(FindingState {
-                rounds: 0,
-                since: now,
-                advice,
-                source,
-            });
-            standing.rounds = standing.rounds.saturating_add(1);
-            if standing.rounds == ROUNDS {
+            let FindingState { rounds, finding } =
+                all.entry((check, about.clone())).or_insert(FindingState {
+                    rounds: 0,
+                    finding: AddressFinding { check, about, advice, since: now, source },
+                });
+            *rounds = rounds.saturating_add(1);
+            if *rounds == ROUNDS {
+                let AddressFinding { about, advice, .. } = finding;
                 tracing::warn!(
                     check,
                     about,
-                    advice = standing.advice,
+                    advice,
                     "mail servers may refuse us, or verdicts be wrong"
                 );
             }
@@ -96,32 +97,17 @@ impl Watch {
     }
 
     pub fn reasons(&self) -> Vec<AddressFinding> {
-        let all = self.lock();
-        all.iter()
-            .filter(|(_, standing)| standing.rounds >= ROUNDS)
-            .map(|((check, about), standing)| AddressFinding {
-                check,
-                about: about.clone(),
-                advice: standing.advice.clone(),
-                since: standing.since,
-                source: standing.source.clone(),
-            })
-            .collect()
+        let all = self.0.lock();
+        all.values().filter(|it| it.stands()).map(|it| it.finding.clone()).collect()
     }
 
     /// The Unix time since which a blocklist lists the source address; `None` if no blocklist does.
     pub fn listed_since(&self, source: &str) -> Option<u64> {
-        let all = self.lock();
-        let of_source = all.iter().filter(|((check, _), standing)| {
-            *check == BLOCKLIST
-                && standing.rounds >= ROUNDS
-                && standing.source.as_deref() == Some(source)
-        });
-        of_source.map(|(_, standing)| standing.since).min()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Subject, FindingState>> {
-        self.0.lock()
+        let all = self.0.lock();
+        let standing = all.values().filter(|it| it.stands()).map(|it| &it.finding);
+        let of_source =
+            standing.filter(|it| it.check == BLOCKLIST && it.source.as_deref() == Some(source));
+        of_source.map(|it| it.since).min()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `POST /v1/probe/batch`: many addresses in one request.
 
 mod group;
-mod undecided;
+mod held;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -25,18 +25,17 @@ use tokio::{
 };
 use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 
-use self::group::Group;
 use super::{
-    Error,
-    held_lines::{DomainLines, HeldLine, HeldLines},
+    Error, RequestId,
     probe::{admit, awaited_until, milliseconds_of, record},
-    request_id::RequestId,
 };
 use crate::{
     State,
     probe::{Manner, Told},
     service::fair_shares::Share,
 };
+use group::Group;
+use held::{DomainLines, HeldLine, HeldLines};
 
 /// Time limit of a whole batch, unless its header sets a shorter limit. An address that still has no session when only
 /// one address's time is left is reported as not checked.
@@ -197,7 +196,7 @@ async fn write(
             if let Some(unanswered) = unanswered.get_mut(index) {
                 *unanswered = false;
             }
-            end.count(&line);
+            add(&line, &mut end);
             if lines.send(line).await.is_err() {
                 return;
             }
@@ -206,7 +205,7 @@ async fn write(
     // An address whose task has panicked still gets a line.
     for index in (0..count).filter(|index| unanswered.get(*index) == Some(&true)) {
         let line = not_asked(index, RETRY_AFTER_S);
-        end.count(&line);
+        add(&line, &mut end);
         if lines.send(line).await.is_err() {
             return;
         }
@@ -215,17 +214,11 @@ async fn write(
     let _ = lines.send(BatchLine::End(end)).await;
 }
 
-trait Count {
-    fn count(&mut self, line: &BatchLine);
-}
-
-impl Count for BatchEnd {
-    fn count(&mut self, line: &BatchLine) {
-        match line {
-            BatchLine::Answer(_) => self.answered += 1,
-            BatchLine::NotAsked(_) => self.not_asked += 1,
-            BatchLine::End(_) => {}
-        }
+const fn add(line: &BatchLine, end: &mut BatchEnd) {
+    match line {
+        BatchLine::Answer(_) => end.answered += 1,
+        BatchLine::NotAsked(_) => end.not_asked += 1,
+        BatchLine::End(_) => {}
     }
 }
 

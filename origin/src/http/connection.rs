@@ -1,8 +1,12 @@
 //! A client's connection: its requests in progress, and the time limits before and between them; a silent client is
-//! disconnected.
+//! disconnected. Those over which no valid ticket has come yet are strangers, limited in number for each network and in
+//! total: one more closes the oldest. A stranger can't keep out even the edge from its own network: it shows its ticket
+//! with its first request, and counts no longer.
 
 use std::{
+    collections::{HashMap, VecDeque},
     io,
+    net::IpAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -14,10 +18,9 @@ use hyper::body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::Notify,
     time::{Instant, Sleep, sleep},
 };
-
-use super::strangers::Stranger;
 
 /// Time from the connection to the end of the first header.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -163,6 +166,109 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Limited<S> {
 
     fn is_write_vectored(&self) -> bool {
         self.io.is_write_vectored()
+    }
+}
+
+/// Strangers of all networks for one of a single network. With 16 KB of header and 25 KB of TLS each, 2,048 take 84 MB.
+const NETWORKS: usize = 2;
+
+/// Strangers of one network: twice `max_probes`, because an edge that opens more connections within a handshake's time
+/// would close its own. Few probes leave room to its questions about our health.
+pub(super) fn of_network(max_probes: usize) -> usize {
+    max_probes.saturating_mul(2).max(1_024)
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Strangers(Mutex<ByNetwork>);
+
+#[derive(Debug, Default)]
+struct ByNetwork {
+    by_network: HashMap<u64, VecDeque<(u64, Arc<Notify>)>>,
+    count: usize,
+    next_number: u64,
+}
+
+impl Strangers {
+    /// At most `most` may be of one network.
+    pub(super) fn enter(self: &Arc<Self>, ip: IpAddr, most: usize) -> Stranger {
+        let (network, closed) = (network(ip), Arc::new(Notify::new()));
+        let mut lists = self.0.lock();
+        if lists.by_network.get(&network).is_some_and(|list| list.len() >= most) {
+            lists.close_oldest(network);
+        } else if lists.count >= most.saturating_mul(NETWORKS) {
+            let largest = lists.largest();
+            largest.into_iter().for_each(|network| lists.close_oldest(network));
+        }
+        let number = lists.next_number;
+        lists.next_number += 1;
+        lists.count += 1;
+        lists.by_network.entry(network).or_default().push_back((number, closed.clone()));
+        Stranger { strangers: self.clone(), network, number, closed }
+    }
+}
+
+impl ByNetwork {
+    fn largest(&self) -> Option<u64> {
+        let networks = self.by_network.iter();
+        let largest = networks.max_by_key(|(_, list)| {
+            let oldest = list.front().map_or(u64::MAX, |(number, _)| *number);
+            (list.len(), std::cmp::Reverse(oldest))
+        });
+        largest.map(|(network, _)| *network)
+    }
+
+    fn close_oldest(&mut self, network: u64) {
+        let oldest = self.by_network.get(&network).and_then(|list| list.front().cloned());
+        if let Some((number, closed)) = oldest {
+            closed.notify_one();
+            self.remove(network, number);
+        }
+    }
+
+    fn remove(&mut self, network: u64, number: u64) {
+        let Some(list) = self.by_network.get_mut(&network) else { return };
+        let Ok(position) = list.binary_search_by_key(&number, |(number, _)| *number) else {
+            return;
+        };
+        list.remove(position);
+        self.count -= 1;
+        if list.is_empty() {
+            self.by_network.remove(&network);
+        }
+    }
+}
+
+/// A connection, counted until it leaves the strangers or is dropped.
+#[derive(Debug)]
+pub(super) struct Stranger {
+    strangers: Arc<Strangers>,
+    network: u64,
+    number: u64,
+    closed: Arc<Notify>,
+}
+
+impl Stranger {
+    pub(super) fn leave(&self) {
+        self.strangers.0.lock().remove(self.network, self.number);
+    }
+
+    pub(super) async fn closed(&self) {
+        self.closed.notified().await;
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// For IPv6 the /64, which belongs to one client.
+fn network(ip: IpAddr) -> u64 {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => ip.to_bits().into(),
+        // No /64 below 2^32 is in use: `::/32` is reserved (RFC 4291 §2.5.5).
+        IpAddr::V6(ip) => u64::try_from(ip.to_bits() >> 64).unwrap_or(u64::MAX),
     }
 }
 

@@ -10,8 +10,8 @@ use axum::{
 use rcpt_shared::{Address, DomainReport, DomainRequest};
 use tokio::time::Instant;
 
-use super::{Error, probe::admit, request_id::RequestId};
-use crate::{State, surroundings::clock::milliseconds};
+use super::{Error, RequestId, probe::admit};
+use crate::{State, surroundings::milliseconds};
 
 /// Handles `POST /v1/domain {domain}`: 200 with a [`DomainReport`].
 ///

@@ -45,14 +45,11 @@ pub(super) async fn metrics(
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let exposition = Exposition::accepted_by(accept);
     let status = state.prober.status();
-    state.metrics.show(&status);
     let reasons = addresses::reasons(&state, &status);
     let certificate =
         state.certificate.load().as_ref().and_then(|certificate| certificate.validity);
-    let vitals =
-        state.vitals.text(&state.port_check, &reasons, certificate).map_err(|_| Error::Internal)?;
-    let probes = state.metrics.text().map_err(|_| Error::Internal)?;
-    let text = exposition.write(&[vitals, probes]);
+    let text = state.metrics.text(&status, &state.port_check, &reasons, certificate);
+    let text = exposition.write(text.map_err(|_| Error::Internal)?);
     Ok(([(CONTENT_TYPE, exposition.content_type())], text).into_response())
 }
 

@@ -17,7 +17,7 @@ const HEADERS: [(HeaderName, &str); 3] = [
     (header::CACHE_CONTROL, "max-age=3600"),
 ];
 
-pub(super) fn router(config: &Config) -> Router {
+pub fn build_neighbours(config: &Config) -> Router {
     let page = page(config);
     Router::new().route("/", get(async move || (HEADERS, Html(page)).into_response()))
 }

@@ -16,10 +16,10 @@ use rcpt_shared::{
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 
-use super::{Error, connection::Connection, request_id::RequestId};
+use super::{Error, RequestId, connection::Connection};
 use crate::{
     State,
-    surroundings::clock::{self, milliseconds},
+    surroundings::{milliseconds, unix_now},
     telemetry::refused_tickets::Refused,
 };
 
@@ -110,7 +110,7 @@ pub(super) async fn admit<B: DeserializeOwned>(
 ) -> Result<(B, Asker, RequestId), Error> {
     let secrets = state.prober.config().ticket_secrets.clone();
     let token = token(request.headers()).unwrap_or_default();
-    let now = clock::unix_now();
+    let now = unix_now();
     let ticket = Ticket::open(&secrets, token, now)
         .map_err(|_| bad_ticket(state, Refused::of(&secrets, token, now)))?;
     // Only the edge may fill our memory with bodies.

@@ -18,10 +18,7 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tower_service::Service as _;
 
-use super::{
-    connection::{Connection, Counted, Limited},
-    strangers::{Stranger, Strangers, of_network},
-};
+use super::connection::{Connection, Counted, Limited, Stranger, Strangers, of_network};
 use crate::State;
 
 /// Two round trips, and the signature.

@@ -1,15 +1,10 @@
 //! The format of the lists, and the rules that all of them together must follow.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    fmt,
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rcpt_shared::Address;
 use serde::Deserialize;
-use toml::Table;
-
-use super::names::suffixes;
+use toml::{Table, value::Datetime};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Header {
@@ -58,38 +53,26 @@ pub struct MeaningList {
     pub meant: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake(pub String);
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Mistake {}
-
 /// Lists that mustn't contain a provider or a relay, or a parent or child of either: all other lists
 /// but `suggested`, whose domains are providers.
 const ACCUSING: [&str; 4] = ["disposable", "parked_server", "disposable_server", "look_alike"];
 
 impl Bundle {
     /// Fails with the first broken rule.
-    pub fn parse(text: &str) -> Result<Self, Mistake> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         Self::of(table(text)?)
     }
 
     /// These lists replace those of the same name.
-    pub fn parse_over(all: &str, text: &str) -> Result<Self, Mistake> {
+    pub fn parse_over(all: &str, text: &str) -> Result<Self, String> {
         let mut lists = table(all)?;
         lists.extend(table(text)?);
         Self::of(lists)
     }
 
-    fn of(lists: Table) -> Result<Self, Mistake> {
-        let bundle: Self = lists
-            .try_into()
-            .map_err(|error: toml::de::Error| Mistake(error.message().to_owned()))?;
+    fn of(lists: Table) -> Result<Self, String> {
+        let bundle: Self =
+            lists.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
         bundle.check()?;
         Ok(bundle)
     }
@@ -127,7 +110,7 @@ impl Bundle {
         ]
     }
 
-    fn check(&self) -> Result<(), Mistake> {
+    fn check(&self) -> Result<(), String> {
         for (list, header) in self.headers() {
             check_header(list, header)?;
         }
@@ -137,62 +120,51 @@ impl Bundle {
         }
         for meant in self.look_alike.meant.values() {
             if !self.suggested.names.contains(meant) {
-                return Err(Mistake(format!("look_alike: {meant} is not on the list suggested")));
+                return Err(format!("look_alike: {meant} is not on the list suggested"));
             }
         }
         check_acquittals(&entries)
     }
 }
 
-fn table(text: &str) -> Result<Table, Mistake> {
+fn table(text: &str) -> Result<Table, String> {
     text.parse().map_err(|error: toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start);
         let line = text.get(..start).unwrap_or_default().matches('\n').count() + 1;
-        Mistake(format!("line {line}: {}", error.message()))
+        format!("line {line}: {}", error.message())
     })
 }
 
-fn check_header(list: &str, header: &Header) -> Result<(), Mistake> {
+fn check_header(list: &str, header: &Header) -> Result<(), String> {
     for (name, value) in [("source", &header.source), ("licence", &header.licence)] {
         if value.trim().is_empty() {
-            return Err(Mistake(format!("{list}: no {name}")));
+            return Err(format!("{list}: no {name}"));
         }
     }
     if is_day(&header.date) {
         Ok(())
     } else {
-        Err(Mistake(format!("{list}: the date is no day of the form YYYY-MM-DD")))
+        Err(format!("{list}: the date is no day of the form YYYY-MM-DD"))
     }
 }
 
 fn is_day(text: &str) -> bool {
-    let parts: Vec<_> = text.split('-').collect();
-    let [year, month, day] = parts.as_slice() else { return false };
-    let number = |text: &str, digits| {
-        (text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit()))
-            .then(|| text.parse::<u16>().ok())
-            .flatten()
-    };
-    number(year, 4).is_some()
-        && number(month, 2).is_some_and(|month| (1..=12).contains(&month))
-        && number(day, 2).is_some_and(|day| (1..=31).contains(&day))
+    text.parse::<Datetime>().is_ok_and(|it| it.date.is_some() && it.time.is_none())
 }
 
-fn check_names(list: &str, names: &[&str]) -> Result<(), Mistake> {
+fn check_names(list: &str, names: &[&str]) -> Result<(), String> {
     if names.is_empty() {
-        return Err(Mistake(format!("{list}: no entry")));
+        return Err(format!("{list}: no entry"));
     }
     let mut unique_names = HashSet::with_capacity(names.len());
     for name in names {
         let address = Address::parse(&format!("a@{name}"));
         let is_domain = name.contains('.') && address.is_ok_and(|it| it.domain() == *name);
         if !is_domain {
-            return Err(Mistake(format!(
-                "{list}: {name:?} is no domain name in lower-case A-labels"
-            )));
+            return Err(format!("{list}: {name:?} is no domain name in lower-case A-labels"));
         }
         if !unique_names.insert(name) {
-            return Err(Mistake(format!("{list}: {name} stands twice")));
+            return Err(format!("{list}: {name} stands twice"));
         }
     }
     Ok(())
@@ -200,7 +172,7 @@ fn check_names(list: &str, names: &[&str]) -> Result<(), Mistake> {
 
 /// Checks that no provider or relay, and no parent or child of one, is on an accusing list. Also
 /// rejects names that are both provider and relay, or both disposable and misspelt.
-fn check_acquittals(entries: &[(&'static str, Vec<&str>)]) -> Result<(), Mistake> {
+fn check_acquittals(entries: &[(&'static str, Vec<&str>)]) -> Result<(), String> {
     let of = |wanted: &'static str| {
         let lists = entries.iter().filter(move |(list, _)| *list == wanted);
         lists.flat_map(|(_, names)| names.iter())
@@ -210,7 +182,7 @@ fn check_acquittals(entries: &[(&'static str, Vec<&str>)]) -> Result<(), Mistake
     for list in acquitting {
         for name in of(list) {
             if let Some(other) = acquitted.insert(name, list) {
-                return Err(Mistake(format!("{name} is on the lists {other} and {list}")));
+                return Err(format!("{name} is on the lists {other} and {list}"));
             }
         }
     }
@@ -222,24 +194,34 @@ fn check_acquittals(entries: &[(&'static str, Vec<&str>)]) -> Result<(), Mistake
     // No service chooses a misspelt domain for its mailboxes.
     let misspelt: HashSet<&&str> = of("look_alike").collect();
     if let Some(name) = of("disposable").find(|name| misspelt.contains(name)) {
-        return Err(Mistake(format!("{name} is on the lists disposable and look_alike")));
+        return Err(format!("{name} is on the lists disposable and look_alike"));
     }
     for list in ACCUSING {
         for name in of(list) {
             let below = suffixes(name).find(|suffix| acquitted.contains_key(suffix));
             if let Some(acquitted) = below.or_else(|| above.get(name).copied()) {
-                return Err(Mistake(format!(
+                return Err(format!(
                     "{list}: {name} contradicts the list that acquits {acquitted}"
-                )));
+                ));
             }
         }
     }
     Ok(())
 }
 
+/// Down to two labels, the longest first.
+pub(super) fn suffixes(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, above)| above))
+        .filter(|suffix| suffix.contains('.'))
+}
+
+pub(super) fn listed_suffix(name: &str, is_listed: impl Fn(&str) -> bool) -> Option<&str> {
+    suffixes(name).find(|suffix| is_listed(suffix))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{super::BUILT_IN, Bundle, is_day};
+    use super::{super::BUILT_IN, Bundle, is_day, listed_suffix, suffixes};
 
     fn mistake(from: &str, to: &str) -> String {
         let text = BUILT_IN.replacen(from, to, 1);
@@ -298,5 +280,17 @@ mod tests {
         {
             assert!(!is_day(no), "{no}");
         }
+    }
+
+    #[test]
+    fn a_name_is_looked_up_in_whole_labels_and_a_top_level_domain_never() {
+        assert_eq!(suffixes("a.b.co.uk").collect::<Vec<_>>(), ["a.b.co.uk", "b.co.uk", "co.uk"]);
+        assert_eq!(suffixes("uk").count(), 0);
+        assert_eq!(suffixes("").count(), 0);
+        assert_eq!(
+            listed_suffix("x.mail.example", |it| it == "mail.example"),
+            Some("mail.example")
+        );
+        assert_eq!(listed_suffix("notmail.example", |it| it == "mail.example"), None);
     }
 }

@@ -1,11 +1,15 @@
-//! Determines a domain's kind from the lists and its mail hosts.
+//! A domain's kind, from the lists and its mail hosts, and the domain that was meant by a misspelt one. A domain
+//! that accepts mail isn't corrected, unless it is parked or on a short list.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use rcpt_pool::operators::Operators;
-use rcpt_shared::{DomainEvidence, DomainFacts, DomainKind, EvidenceSource};
+use rcpt_shared::{
+    Confidence, DomainEvidence, DomainFacts, DomainKind, EvidenceSource, Reason, Stage, Status,
+    Verdict, closest_domain,
+};
 
-use super::{Lists, MailRoute, names::listed_suffix};
+use super::{Lists, bundle::listed_suffix};
 
 impl Lists {
     /// From the lists of providers and relays, then from the other lists, then from the mail hosts of `domain`
@@ -85,12 +89,80 @@ fn is_within(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|labels| labels.is_empty() || labels.ends_with('.'))
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MailRoute {
+    /// Names, in lower case if they are from DNS; empty for a domain without MX records.
+    pub hosts: Vec<Arc<str>>,
+    pub accepts_mail: Option<bool>,
+    /// True without an MX record: the domain's own address, if it has one, accepts its mail.
+    pub is_implicit: bool,
+}
+
+impl MailRoute {
+    #[must_use]
+    pub fn configured(host: Option<&str>) -> Self {
+        Self {
+            hosts: host.into_iter().map(Arc::from).collect(),
+            accepts_mail: Some(host.is_some()),
+            is_implicit: false,
+        }
+    }
+
+    #[must_use]
+    pub fn after(self, verdict: &Verdict) -> Self {
+        let confidence =
+            verdict.details.as_ref().map_or(Confidence::None, |details| details.confidence);
+        let accepts_mail = match verdict.reason {
+            Reason::DomainRefusesMail => Some(false),
+            // None of the hosts named in DNS exists.
+            Reason::NoUsableAddress if confidence == Confidence::High => Some(false),
+            Reason::DnsFailure => None,
+            _ if !self.is_implicit => self.accepts_mail,
+            _ if verdict.status == Status::NoMxRecords => {
+                (verdict.stage == Stage::Dns).then_some(false)
+            }
+            _ if verdict.stage > Stage::Connect => Some(true),
+            _ => self.accepts_mail,
+        };
+        Self { accepts_mail, ..self }
+    }
+}
+
+impl Lists {
+    /// The domain that was probably meant by `domain`, if `domain` is a listed look-alike, accepts no mail or is
+    /// parked.
+    #[must_use]
+    pub fn suggestion<'a>(&'a self, domain: &'a str, facts: &DomainFacts) -> Option<&'a str> {
+        if matches!(facts.kind, DomainKind::Provider | DomainKind::Relay) {
+            return None;
+        }
+        if let Some(intended) = self.look_alikes.get(domain) {
+            return Some(intended);
+        }
+        // Test copies of customer lists get this suffix, so that nothing is sent to their addresses.
+        if let Some(before) = domain.strip_suffix(".invalid").filter(|name| name.contains('.')) {
+            return Some(before);
+        }
+        let is_dead = facts.accepts_mail == Some(false) || facts.kind == DomainKind::Parked;
+        if is_dead && !domain.contains('.') {
+            let is_whole =
+                |known: &&String| known.split_once('.').is_some_and(|(name, _)| name == domain);
+            return self.suggested.iter().find(is_whole).map(String::as_str);
+        }
+        let known = || self.suggested.iter().map(String::as_str);
+        is_dead.then(|| closest_domain(domain, known)).flatten()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rcpt_pool::operators::Operators;
-    use rcpt_shared::{DomainFacts, DomainKind, EvidenceSource};
+    use rcpt_shared::{
+        Confidence, Details, DomainFacts, DomainKind, EvidenceSource, Reason, Stage, Status,
+        Verdict,
+    };
 
-    use super::super::{Lists, MailRoute};
+    use super::{Lists, MailRoute};
 
     fn facts(domain: &str, hosts: &[&str]) -> DomainFacts {
         let route = MailRoute {
@@ -175,5 +247,95 @@ mod tests {
         }
         // An operator's consumer domain isn't an organisation.
         assert_eq!(facts("kakao.com", &["mx.kakao.com"]).kind, DomainKind::Provider);
+    }
+
+    #[test]
+    fn the_probe_knows_more_of_a_domain_without_mx_records_and_of_hosts_that_do_not_exist() {
+        let implicit = || MailRoute { is_implicit: true, ..MailRoute::default() };
+        let explicit = || MailRoute::configured(Some("mx.example"));
+        let of = |status, reason, stage| Verdict::new(status, reason, stage);
+        let mut unusable = of(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns);
+        assert_eq!(explicit().after(&unusable).accepts_mail, Some(true));
+        let details = Details { confidence: Confidence::High, ..Details::new(None, None) };
+        unusable.details = Some(Box::new(details));
+        assert_eq!(explicit().after(&unusable).accepts_mail, Some(false));
+        for (verdict, accepts) in [
+            (of(Status::NoMxRecords, Reason::NoMx, Stage::Dns), Some(false)),
+            (of(Status::NoMxRecords, Reason::NoMx, Stage::Connect), None),
+            (of(Status::Accepted, Reason::Accepted, Stage::Rcpt), Some(true)),
+            (of(Status::FatalException, Reason::DnsFailure, Stage::Dns), None),
+            (of(Status::SmtpTimeout, Reason::Timeout, Stage::Connect), None),
+        ] {
+            assert_eq!(implicit().after(&verdict).accepts_mail, accepts, "{verdict:?}");
+        }
+        let refused = of(Status::Refused, Reason::DomainRefusesMail, Stage::Rcpt);
+        assert_eq!(explicit().after(&refused).accepts_mail, Some(false));
+    }
+
+    fn of(domain: &str, accepts_mail: Option<bool>, kind: DomainKind) -> Option<String> {
+        let facts = DomainFacts { kind, accepts_mail, ..DomainFacts::default() };
+        Lists::built_in().suggestion(domain, &facts).map(str::to_owned)
+    }
+
+    #[test]
+    fn a_domain_that_takes_no_mail_is_corrected() {
+        for (typed, intended) in [
+            ("gmail.con", Some("gmail.com")),
+            ("gmail.cmo", Some("gmail.com")),
+            ("gmail.c", Some("gmail.com")),
+            ("gmail.comm", Some("gmail.com")),
+            ("hotmail.vom", Some("hotmail.com")),
+            ("yahoo.co.uj", Some("yahoo.co.uk")),
+            ("orange.ft", Some("orange.fr")),
+            ("outlooj.com", Some("outlook.com")),
+            ("hotnail.com", Some("hotmail.com")),
+            ("laposte.ner", Some("laposte.net")),
+            ("t-onlin.de", Some("t-online.de")),
+            ("btinterent.con", Some("btinternet.com")),
+            ("yahoo.com.be", Some("yahoo.com.br")),
+            ("gmail", Some("gmail.com")),
+            ("hotmail", Some("hotmail.com")),
+            ("customers.example.org.invalid", Some("customers.example.org")),
+            // Too short, too different, or a provider's own domain.
+            ("qw.com", None),
+            ("gmx.dd", None),
+            ("example.com", None),
+            ("firma.example", None),
+            ("gmail.com", None),
+            ("web.de", None),
+            ("localhost", None),
+            ("example", None),
+            ("example.invalid", None),
+        ] {
+            let suggestion = of(typed, Some(false), DomainKind::Unknown);
+            assert_eq!(suggestion.as_deref(), intended, "{typed}");
+            let parked = of(typed, Some(true), DomainKind::Parked);
+            assert_eq!(parked.as_deref(), intended, "{typed}");
+        }
+    }
+
+    #[test]
+    fn without_evidence_of_dns_only_the_curated_look_alikes_are_corrected() {
+        for accepts_mail in [Some(true), None] {
+            let suggestion = |typed: &str| of(typed, accepts_mail, DomainKind::Organization);
+            // Companies with some of these domains exist.
+            for real in
+                ["aon.com", "msc.com", "gmx.co", "email.co", "mail.con", "gmail.con", "outlooj.com"]
+            {
+                assert_eq!(suggestion(real), None, "{real}");
+            }
+            assert_eq!(suggestion("gmial.com").as_deref(), Some("gmail.com"));
+        }
+    }
+
+    #[test]
+    fn an_easier_slip_wins_over_a_harder_one() {
+        // `gmali.com` is one swap away from gmail.com, and two slips away from ymail.com.
+        assert_eq!(of("gmali.com", Some(false), DomainKind::Unknown).as_deref(), Some("gmail.com"));
+        assert_eq!(of("tmail.com", Some(false), DomainKind::Unknown).as_deref(), Some("gmail.com"));
+        assert_eq!(
+            of("hitmail.com", Some(false), DomainKind::Unknown).as_deref(),
+            Some("hotmail.com")
+        );
     }
 }

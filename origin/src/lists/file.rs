@@ -1,11 +1,11 @@
 //! The lists in force: those of the file in `lists_file`, and the built-in ones of the other names.
 
-use std::{fs, io, sync::Arc};
+use std::{fmt::Write as _, fs, io, sync::Arc};
 
 use super::{BUILT_IN, Bundle, Lists};
 
 /// Greatest size of a lists file in bytes; ours have about 204,000.
-pub const MAX_OCTETS: u64 = 8 << 20;
+const MAX_OCTETS: u64 = 8 << 20;
 
 /// The lists with those in the file at `path`, or the built-in ones alone with the reason. Without a path, there is no
 /// reason.
@@ -25,19 +25,34 @@ pub fn in_force(path: &str) -> (Arc<Lists>, Option<String>) {
     }
 }
 
-pub fn read(path: &str) -> io::Result<String> {
+fn read(path: &str) -> io::Result<String> {
     if fs::metadata(path)?.len() > MAX_OCTETS {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large for lists"));
     }
     fs::read_to_string(path)
 }
 
+impl Lists {
+    /// A line per list: name, entries, date, licence, source.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        for (list, header) in &self.headers {
+            let size = self.sizes.get(list).copied().unwrap_or_default();
+            // Writing to a String can't fail.
+            let _ = writeln!(
+                text,
+                "{list:<18}{size:>7}  {}  {}  {}",
+                header.date, header.licence, header.source
+            );
+        }
+        text
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{BUILT_IN, Lists},
-        in_force,
-    };
+    use super::{BUILT_IN, Lists, in_force};
 
     #[test]
     fn the_lists_of_a_file_replace_the_built_in_ones_and_a_broken_file_replaces_none() {
@@ -66,5 +81,12 @@ mod tests {
         let (lists, note) = in_force(path.to_str().unwrap());
         assert_eq!(&lists.headers, built_in);
         assert!(note.clone().unwrap().contains("No such file"), "{note:?}");
+    }
+
+    #[test]
+    fn each_list_is_a_line_with_its_date_and_source() {
+        let table = Lists::built_in().table();
+        assert_eq!(table.lines().count(), 7);
+        assert!(table.contains("disposable          10174  2026-11-09  CC0-1.0  PyPI"), "{table}");
     }
 }

@@ -11,14 +11,14 @@ use rcpt_verdict::{Finding, Parties, Wording};
 use sha2::Sha256;
 
 use super::{
-    host_memory::{HostMemory, Offers, catch_all_key},
     identities::Identities,
-    stops::{Place, RefusedBy, Stops},
+    memory::{HostMemory, Offers},
+    treatment::{Place, RefusedBy, Stops},
 };
 
 use crate::{
     config::{Config, StartTls},
-    dns::single_flight::SingleFlight,
+    dns::SingleFlight,
     surroundings::Clock,
     telemetry::port_check::PortCheck,
 };
@@ -37,7 +37,7 @@ pub(super) struct Client {
     reverse_path: String,
     pub(super) starttls: StartTls,
     session_recipients: usize,
-    dialer: Dialer,
+    pub(super) dialer: Dialer,
     pub(super) tls: Tls,
     operators: ArcSwap<Operators>,
     pub(super) port_check: Arc<PortCheck>,
@@ -85,10 +85,6 @@ impl Client {
     pub(super) fn reload(&self, config: &Config) {
         self.operators.store(config.operators.clone());
         self.identities.store(Arc::new(self.identities.load().with(config)));
-    }
-
-    pub(super) const fn dialer(&self) -> &Dialer {
-        &self.dialer
     }
 
     pub(super) fn identities(&self) -> Arc<Identities> {
@@ -161,10 +157,6 @@ impl Client {
         let operators = self.operators.load();
         let row = operators.of_host(host).and_then(|id| operators.get(id));
         row.and_then(|row| row.informative) != Some(false)
-    }
-
-    pub(super) fn refuses_by_name(&self, domain: &str, host: &str) -> bool {
-        self.memory.refuses_by_name(&catch_all_key(domain, host))
     }
 
     pub(super) fn is_reusable(&self, host: &str, session: &HostSession) -> bool {

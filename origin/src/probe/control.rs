@@ -11,11 +11,11 @@ use tokio::time::timeout;
 
 use super::{
     client::{Client, HostPermit, HostSession},
-    host_memory::catch_all_key,
-    signal::signal,
+    memory::catch_all_key,
+    treatment::signal,
 };
 
-use crate::dns::single_flight::Flight;
+use crate::dns::Flight;
 
 /// Time limit of the control recipient's reply, which servers may delay by some seconds. No caller waits that long.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(20);

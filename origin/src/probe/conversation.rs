@@ -10,14 +10,13 @@ use rcpt_verdict::{Finding, Scope};
 use tokio::time::Instant;
 
 use super::{
-    attempt::{Attempt, RETRY_DELAY, Retry, our_limit},
     client::{HostAnswer, HostPermit, HostSession},
     control::{self, keep_or_quit},
-    host_memory::catch_all_key,
-    host_probe::HostProbe,
-    progress::Progress,
+    host_probe::{HostProbe, Progress},
+    memory::catch_all_key,
+    outcome::{Outcome, RETRY_DELAY, Retry, our_limit},
     redact::redact,
-    signal::{is_about_recipient, signal},
+    treatment::{is_about_recipient, signal},
 };
 
 /// A refusal that takes longer is delayed on purpose: its session ends, because the next refusal would take even
@@ -30,7 +29,7 @@ const LOOKUP_DELAY: Duration = Duration::from_secs(2);
 pub(super) const PATIENCE: Duration = Duration::from_millis(3_500);
 
 pub(super) enum Resumed {
-    Answered(Attempt),
+    Answered(Outcome),
     /// The session has ended, or can't be used again.
     Stale,
     /// The server refused us, perhaps because of earlier recipients, or demands encryption: ask in a new session.
@@ -85,7 +84,7 @@ impl HostProbe<'_> {
         patience: Option<Patience>,
         permit: HostPermit,
         progress: &mut Progress,
-    ) -> Attempt {
+    ) -> Outcome {
         let began = Instant::now();
         let stage = &mut progress.stage;
         let asked = self.ask_in_new_session(stream, peer, &permit, patience, stage).await;
@@ -104,10 +103,10 @@ impl HostProbe<'_> {
                     self.client.note_silence(self.host, &permit);
                 }
                 if progress.took_time_of(had, PATIENCE) {
-                    return Attempt::NextHost(our_limit(RETRY_DELAY));
+                    return Outcome::NextHost(our_limit(RETRY_DELAY));
                 }
                 let silent = Verdict::new(Status::SmtpTimeout, Reason::Timeout, stage);
-                return Attempt::NextHost(silent);
+                return Outcome::NextHost(silent);
             }
             Err(Failure::Broken(stage, broken)) => {
                 if broken == Broken::Closed {
@@ -156,7 +155,7 @@ impl HostProbe<'_> {
         outcome: HostAnswer,
         permit: HostPermit,
         progress: &mut Progress,
-    ) -> Attempt {
+    ) -> Outcome {
         let HostAnswer { answer, finding, session, took } = outcome;
         let tls = session.is_encrypted();
         let (stage, reply) = match &answer {
@@ -165,7 +164,7 @@ impl HostProbe<'_> {
             Answer::Smtputf8Unsupported => {
                 self.client.remember(self.host, |offers| offers.lacks_smtputf8 = true);
                 session.quit(permit);
-                return Attempt::Settled(self.detailed(finding, Stage::Ehlo, None, tls));
+                return Outcome::Settled(self.detailed(finding, Stage::Ehlo, None, tls));
             }
         };
         self.note(&permit, finding, stage, reply);
@@ -174,22 +173,23 @@ impl HostProbe<'_> {
         }
         let attempt = self.attempt(finding, stage, reply, tls);
         match (finding.status, attempt) {
-            (Status::Accepted, Attempt::Settled(verdict)) => {
-                Attempt::Settled(self.add_catch_all(verdict, session, permit, progress))
+            (Status::Accepted, Outcome::Settled(verdict)) => {
+                Outcome::Settled(self.add_catch_all(verdict, session, permit, progress))
             }
-            (Status::Refused, Attempt::Settled(verdict)) => {
+            (Status::Refused, Outcome::Settled(verdict)) => {
                 if took < TARPIT {
                     keep_or_quit(self.client, self.host, session, permit);
                 } else {
                     session.quit(permit);
                 }
-                Attempt::Settled(self.add_known_catch_all(verdict, finding))
+                Outcome::Settled(self.add_known_catch_all(verdict, finding))
             }
             (_, attempt) => {
                 // A rule of one domain or a ban of our address isn't the session's fault. Opening a new session each
                 // time would use up the sessions that other checks at the host need.
-                let ends = matches!(attempt, Attempt::AskAgain(_, Retry { afresh: true, .. }))
-                    || is_about_session(finding, reply);
+                let ends =
+                    matches!(attempt, Outcome::EqualHost(_, Some(Retry { afresh: true, .. })))
+                        || is_about_session(finding, reply);
                 if stage < Stage::Rcpt || took >= TARPIT || ends {
                     session.quit(permit);
                 } else if finding.reason == Reason::Greylisted
@@ -252,16 +252,15 @@ impl HostProbe<'_> {
 
     /// Before RCPT, a failing server leads to the next server. A reply at RCPT doesn't lead to a backup host, which may
     /// accept everything because it knows less.
-    fn attempt(&self, finding: Finding, stage: Stage, reply: &Reply, tls: bool) -> Attempt {
+    fn attempt(&self, finding: Finding, stage: Stage, reply: &Reply, tls: bool) -> Outcome {
         let final_here = stage == Stage::Rcpt || finding.reason == Reason::Smtputf8Unsupported;
         if !final_here {
             return self.next_host_unless_final(finding, stage, Some(reply), tls);
         }
         let verdict = self.detailed(finding, stage, Some(reply), tls);
         match ready_after(reply) {
-            Some(retry) => Attempt::AskAgain(verdict, retry),
-            None if is_out_of_order(reply) => Attempt::AskEqual(verdict),
-            None => Attempt::Settled(verdict),
+            None if !is_out_of_order(reply) => Outcome::Settled(verdict),
+            retry => Outcome::EqualHost(verdict, retry),
         }
     }
 
@@ -271,14 +270,14 @@ impl HostProbe<'_> {
         stage: Stage,
         reply: Option<&Reply>,
         tls: bool,
-    ) -> Attempt {
+    ) -> Outcome {
         let verdict = self.detailed(finding, stage, reply, tls);
         // A banner with unknown words may be that of a host that no longer accepts mail.
-        let may_be_its_own = stage == Stage::Banner && finding.reception.scope == Scope::Nothing;
+        let may_be_its_own = stage == Stage::Banner && finding.scope == Scope::Nothing;
         if finding.status == Status::SmtpConnectError || may_be_its_own {
-            Attempt::NextHost(verdict)
+            Outcome::NextHost(verdict)
         } else {
-            Attempt::Settled(verdict)
+            Outcome::Settled(verdict)
         }
     }
 
@@ -312,7 +311,7 @@ pub(super) fn with_catch_all(mut verdict: Verdict, found: CatchAll) -> Verdict {
 
 /// A new session may get a different reply for 421, and for a limit that isn't the recipient's.
 fn is_about_session(finding: Finding, reply: &Reply) -> bool {
-    reply.code == 421 || (!is_about_recipient(finding) && finding.reception.scope == Scope::Rate)
+    reply.code == 421 || (!is_about_recipient(finding) && finding.scope == Scope::Rate)
 }
 
 /// Postscreen sends `450 4.3.2` to a client that it has just tested, and admits it when it reconnects. Postfix sends

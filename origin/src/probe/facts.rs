@@ -1,11 +1,16 @@
-//! Facts that need no probe: a domain's from lists and DNS, and an address's traits.
+//! A verdict's assessment, and the facts that need no probe: a domain's from lists and DNS, and an address's traits.
 
+use rcpt_pool::Question;
 use rcpt_shared::{
-    Address, DomainFacts, DomainKind, DomainReport, Traits, is_role, sandbox::domain_facts,
+    Address, CatchAll, Confidence, Details, DomainFacts, DomainKind, DomainReport, Reason, Status,
+    Traits, Verdict, is_role, sandbox::domain_facts,
 };
-use tokio::time::timeout;
+use rcpt_verdict::assess;
+use tokio::time::{Instant, timeout};
 
-use super::{Prober, sandbox};
+use super::{
+    Prober, contrast::Invented, conversation::with_catch_all, memory::catch_all_key, sandbox,
+};
 use crate::{
     config::{Config, Route},
     dns::{
@@ -26,7 +31,7 @@ impl Prober {
                 let route = timeout(config.budget, self.mail_route(&config, domain)).await;
                 let route = route.unwrap_or_default();
                 let is_known = route.accepts_mail.is_some();
-                (config.facts(domain, &route), is_known)
+                (self.domain_facts(domain, &route), is_known)
             }
         };
         if !is_known && facts.kind == DomainKind::Unknown {
@@ -55,6 +60,74 @@ impl Prober {
         };
         MailRoute { accepts_mail, ..route }
     }
+
+    pub(super) fn domain_facts(&self, domain: &str, route: &MailRoute) -> DomainFacts {
+        let config = self.config();
+        config.lists.facts(domain, route, &config.operators)
+    }
+
+    pub(super) fn assess(&self, address: &Address, verdict: &mut Verdict) {
+        let host = verdict.mx_host.as_deref();
+        let config = self.config();
+        let operators = &config.operators;
+        let row = host.and_then(|host| operators.of_host(host)).and_then(|id| operators.get(id));
+        let operator = row.map(|row| &*row.name);
+        let catch_all = verdict.details.as_ref().map_or(CatchAll::Unknown, |it| it.catch_all);
+        let refuses_by_name = || {
+            let key = catch_all_key(address.domain(), host?);
+            self.client.memory.refuses_by_name(&key).then_some(true)
+        };
+        let informative = row.and_then(|row| row.informative).or_else(refuses_by_name);
+        let assessment = assess(verdict, catch_all, informative);
+        verdict.reason = assessment.reason;
+        let given = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
+        given.confidence = assessment.confidence;
+        given.operator = operator.map(str::to_owned);
+        given.verdict = assessment.verdict;
+        // If the probe ended before DNS answered, only the lists determine the facts.
+        let facts = given.domain.get_or_insert_with(|| {
+            Box::new(self.domain_facts(address.domain(), &MailRoute::default()))
+        });
+        given.traits = address_traits(address, facts, &config.lists);
+    }
+
+    /// True for an acceptance by a host of no known operator, while it isn't known whether the host accepts everything
+    /// and we haven't tried to learn it.
+    pub fn lacks_evidence(&self, domain: &str, verdict: &Verdict) -> bool {
+        let Some(host) = verdict.mx_host.as_deref().filter(|_| verdict.status == Status::Accepted)
+        else {
+            return false;
+        };
+        !self.client.has_row(host)
+            && self.client.memory.catch_all(&catch_all_key(domain, host)).is_none()
+    }
+
+    /// The verdict with what has been learnt about its host since.
+    pub fn with_evidence(&self, question: &Question, verdict: Verdict) -> Verdict {
+        let host = verdict.mx_host.clone().unwrap_or_default();
+        let key = catch_all_key(question.address.domain(), &host);
+        let Some(found) = self.client.memory.catch_all(&key) else { return verdict };
+        self.assessed_again(question, with_catch_all(verdict, found))
+    }
+
+    /// The answer of the domain's host to an invented name, and the time of words that no rule knows.
+    pub fn invented(&self, domain: &str, host: &str) -> (Invented, Option<Instant>) {
+        self.client.memory.invented(&catch_all_key(domain, host))
+    }
+
+    /// The verdict on a recipient to whom the host says what it says to names that don't exist.
+    pub fn as_nobody(&self, question: &Question, mut verdict: Verdict) -> Verdict {
+        (verdict.status, verdict.reason) = (Status::Refused, Reason::NoSuchMailbox);
+        if let Some(details) = &mut verdict.details {
+            details.confidence = Confidence::Medium;
+        }
+        self.assessed_again(question, verdict)
+    }
+
+    fn assessed_again(&self, question: &Question, mut verdict: Verdict) -> Verdict {
+        self.assess(&question.address, &mut verdict);
+        verdict
+    }
 }
 
 pub(super) fn route_of(mail_hosts: &Result<MailHosts, NoMailHosts>) -> MailRoute {
@@ -74,7 +147,7 @@ pub(super) fn route_to(hosts: &[Mx]) -> MailRoute {
     }
 }
 
-pub(super) fn address_traits(address: &Address, facts: &DomainFacts, lists: &Lists) -> Traits {
+fn address_traits(address: &Address, facts: &DomainFacts, lists: &Lists) -> Traits {
     let domain = address.domain();
     let suggested = lists.suggestion(domain, facts).map(str::to_owned);
     Traits {

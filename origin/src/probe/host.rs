@@ -10,17 +10,16 @@ use std::{
 use futures_util::FutureExt as _;
 use rcpt_pool::{Acquired, Refused, Target};
 use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};
-use rcpt_smtp::{Connection, Patience, Unconnected};
+use rcpt_smtp::{ConnectFailure, Connection, Patience};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    attempt::{Attempt, BestFailure, Outcome, RETRY_DELAY, dns_failure, opted_out, our_limit},
     client::HostPermit,
     conversation::{PATIENCE, Resumed},
-    host_probe::HostProbe,
-    progress::Progress,
+    host_probe::{HostProbe, Progress},
+    outcome::{BestFailure, Outcome, RETRY_DELAY, dns_failure, opted_out, our_limit},
     resolver::{AddressSource, Unresolved},
-    stops::{Place, Stops},
+    treatment::{Place, Stops},
 };
 
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(1);
@@ -60,7 +59,9 @@ impl HostProbe<'_> {
             Err(Unresolved::NoSuchName) => {
                 return Outcome::NextHost(with_host(self.no_usable_address(Confidence::High)));
             }
-            Err(Unresolved::DnsFailed) => return Outcome::EqualHost(with_host(dns_failure())),
+            Err(Unresolved::DnsFailed) => {
+                return Outcome::EqualHost(with_host(dns_failure()), None);
+            }
         };
         if source == AddressSource::InDns && self.opted_out(&addresses) {
             return Outcome::Settled(with_host(opted_out()));
@@ -71,22 +72,22 @@ impl HostProbe<'_> {
         }
         if addresses.is_empty() {
             // All the host's addresses are of a family over which we don't connect.
-            return Outcome::EqualHost(with_host(not_connected(Unconnected::Ours)));
+            return Outcome::EqualHost(with_host(not_connected(ConnectFailure::NoWay)), None);
         }
         progress.stage = Stage::Connect;
         let asked = addresses.clone();
         if let Some(after) = self.stop_of(&asked, Stops::keeps_away) {
-            return Outcome::EqualHost(with_host(our_limit(after)));
+            return Outcome::EqualHost(with_host(our_limit(after)), None);
         }
         let attempt = self.try_addresses(addresses, identity, progress).await;
         match self.unless_stopped(attempt, &asked, progress) {
-            Attempt::NextHost(failure) if failure.reason != Reason::OurLimit => {
+            Outcome::NextHost(failure) if failure.reason != Reason::OurLimit => {
                 Outcome::NextHost(with_host(failure))
             }
-            Attempt::NextHost(verdict)
-            | Attempt::AskAgain(verdict, _)
-            | Attempt::AskEqual(verdict) => Outcome::EqualHost(with_host(verdict)),
-            Attempt::Settled(verdict) => Outcome::Settled(with_host(verdict)),
+            Outcome::NextHost(verdict) | Outcome::EqualHost(verdict, _) => {
+                Outcome::EqualHost(with_host(verdict), None)
+            }
+            Outcome::Settled(verdict) => Outcome::Settled(with_host(verdict)),
         }
     }
 
@@ -109,11 +110,11 @@ impl HostProbe<'_> {
     /// An address of a list that met a stop is asked again when it is over.
     fn unless_stopped(
         &self,
-        attempt: Attempt,
+        attempt: Outcome,
         addresses: &[SocketAddr],
         progress: &mut Progress,
-    ) -> Attempt {
-        let (Attempt::NextHost(verdict) | Attempt::Settled(verdict)) = &attempt else {
+    ) -> Outcome {
+        let (Outcome::NextHost(verdict) | Outcome::Settled(verdict)) = &attempt else {
             return attempt;
         };
         if verdict.stage == Stage::Rcpt && verdict.status != Status::SmtpConnectError {
@@ -122,7 +123,7 @@ impl HostProbe<'_> {
         progress.has_spoken |=
             self.places(addresses).any(|place| self.client.stops.has_spoken(place));
         match self.stop_of(addresses, Stops::stopped_for) {
-            Some(after) => Attempt::NextHost(our_limit(after)),
+            Some(after) => Outcome::NextHost(our_limit(after)),
             None => attempt,
         }
     }
@@ -137,7 +138,7 @@ impl HostProbe<'_> {
         mut addresses: Cow<'_, [SocketAddr]>,
         identity: usize,
         progress: &mut Progress,
-    ) -> Attempt {
+    ) -> Outcome {
         let host = self.host;
         // The port is part of a route's name in the pool: each port is a server of its own.
         let route = match self.address_source {
@@ -160,7 +161,7 @@ impl HostProbe<'_> {
                 Ok(dialogue) => dialogue,
                 Err(refused) => {
                     best.add(our_limit(refused.after));
-                    return Attempt::NextHost(best.into_verdict());
+                    return Outcome::NextHost(best.into_verdict());
                 }
             };
             let attempt = match dialogue.await {
@@ -174,8 +175,10 @@ impl HostProbe<'_> {
                 }
             };
             match attempt {
-                Attempt::NextHost(failure) => best.add(failure),
-                Attempt::AskAgain(_, retry) if !asked_again && self.has_time(retry.after) => {
+                Outcome::NextHost(failure) => best.add(failure),
+                Outcome::EqualHost(_, Some(retry))
+                    if !asked_again && self.has_time(retry.after) =>
+                {
                     asked_again = true;
                     afresh |= retry.afresh;
                     sleep(retry.after).await;
@@ -190,7 +193,7 @@ impl HostProbe<'_> {
             }
             addresses.to_mut().retain(|address| !tried.contains(&address.ip()));
         }
-        Attempt::NextHost(best.into_verdict())
+        Outcome::NextHost(best.into_verdict())
     }
 
     async fn begin<'t>(
@@ -226,10 +229,10 @@ impl HostProbe<'_> {
         target: &Target<'_>,
         permit: HostPermit,
         progress: &mut Progress,
-    ) -> Attempt {
+    ) -> Outcome {
         progress.stage = Stage::Connect;
         let Some(first) = at(target.addresses, permit.address()) else {
-            return Attempt::NextHost(self.no_usable_address(Confidence::None));
+            return Outcome::NextHost(self.no_usable_address(Confidence::None));
         };
         let patience = self.budget_share(target.addresses.len());
         progress.tried.push(first.ip());
@@ -240,19 +243,19 @@ impl HostProbe<'_> {
                 let patience = self.patience_of(target.addresses.len());
                 Box::pin(self.hold(stream, peer, patience, permit, progress)).await
             }
-            Err(unconnected) => {
+            Err(failed) => {
                 // A refused connection always counts. Silence counts only if the time limit was at least half of the
                 // usual limit.
                 let is_silence = began.elapsed() >= patience;
-                let is_fair = patience >= self.client.dialer().timeout() / 2;
-                if unconnected == Unconnected::Theirs && (!is_silence || is_fair) {
+                let is_fair = patience >= self.client.dialer.timeout() / 2;
+                if failed == ConnectFailure::Theirs && (!is_silence || is_fair) {
                     self.client.memory.could_not_be_reached(self.host);
                     self.client.note_silence(self.host, &permit);
                 }
-                if is_silence && progress.took_time_of(patience, self.client.dialer().timeout()) {
-                    return Attempt::NextHost(our_limit(RETRY_DELAY));
+                if is_silence && progress.took_time_of(patience, self.client.dialer.timeout()) {
+                    return Outcome::NextHost(our_limit(RETRY_DELAY));
                 }
-                Attempt::NextHost(not_connected(unconnected))
+                Outcome::NextHost(not_connected(failed))
             }
         }
     }
@@ -278,12 +281,12 @@ impl HostProbe<'_> {
         first: SocketAddr,
         patience: Duration,
         progress: &mut Progress,
-    ) -> Result<(Box<dyn Connection>, SocketAddr), Unconnected> {
+    ) -> Result<(Box<dyn Connection>, SocketAddr), ConnectFailure> {
         let identity = self.client.identity(permit.identity());
         let mut others = target.addresses.iter().copied();
         let second = others.find(|other| other.is_ipv4() != first.is_ipv4());
         let mut beside = None;
-        let race = self.client.dialer().race(
+        let race = self.client.dialer.race(
             &identity,
             first,
             || {
@@ -337,9 +340,9 @@ async fn unless<T>(
     }
 }
 
-fn cut_short(progress: &mut Progress) -> Attempt {
+fn cut_short(progress: &mut Progress) -> Outcome {
     let settled = progress.settled.take().map(|verdict| *verdict);
-    Attempt::Settled(settled.unwrap_or_else(|| our_limit(RETRY_DELAY)))
+    Outcome::Settled(settled.unwrap_or_else(|| our_limit(RETRY_DELAY)))
 }
 
 fn at(addresses: &[SocketAddr], chosen: Option<IpAddr>) -> Option<SocketAddr> {
@@ -347,10 +350,12 @@ fn at(addresses: &[SocketAddr], chosen: Option<IpAddr>) -> Option<SocketAddr> {
     addresses.iter().find(fits).or(addresses.first()).copied()
 }
 
-fn not_connected(unconnected: Unconnected) -> Verdict {
-    let (status, reason) = match unconnected {
-        Unconnected::Theirs => (Status::SmtpConnectError, Reason::ConnectionFailed),
-        Unconnected::Ours => (Status::FatalException, Reason::OurLimit),
+fn not_connected(failed: ConnectFailure) -> Verdict {
+    let (status, reason) = match failed {
+        ConnectFailure::Theirs => (Status::SmtpConnectError, Reason::ConnectionFailed),
+        ConnectFailure::NoWay | ConnectFailure::NoSocket => {
+            (Status::FatalException, Reason::OurLimit)
+        }
     };
     Verdict::new(status, reason, Stage::Connect)
 }

@@ -6,12 +6,11 @@ use rcpt_shared::{CatchAll, Reason, Stage, Status, Verdict};
 use tokio::time::timeout;
 
 use super::{
-    attempt::{BestFailure, Outcome, dns_failure, of_domain},
     conversation::with_catch_all,
-    host_memory::catch_all_key,
-    host_probe::{EVIDENCE_WAIT_MAX, HostProbe},
+    host_probe::{EVIDENCE_WAIT_MAX, HostProbe, Progress},
+    memory::catch_all_key,
+    outcome::{BestFailure, Outcome, dns_failure, of_domain},
     prober::{Asked, Prober},
-    progress::Progress,
     resolver::AddressSource,
 };
 
@@ -54,7 +53,7 @@ impl Prober {
                     are_silent &= never_spoke(&failure);
                     best.add(failure);
                 }
-                Outcome::EqualHost(failure) => {
+                Outcome::EqualHost(failure, _) => {
                     last = *preference;
                     best.add(failure);
                 }
@@ -85,7 +84,7 @@ impl Prober {
                         return with_catch_all(verdict, found.unwrap_or(CatchAll::Unknown));
                     }
                 }
-                Outcome::NextHost(failure) | Outcome::EqualHost(failure) if all_speak => {
+                Outcome::NextHost(failure) | Outcome::EqualHost(failure, _) if all_speak => {
                     best.add(failure);
                 }
                 _ => {}
@@ -113,8 +112,8 @@ impl Prober {
     pub(super) async fn ask_implicit(&self, asked: Asked<'_>, progress: &mut Progress) -> Verdict {
         let host = asked.0.address.domain();
         match self.only_host(asked, host, AddressSource::InDns).run(progress).await {
-            Outcome::EqualHost(failure) if failure.reason == Reason::DnsFailure => dns_failure(),
-            Outcome::Settled(verdict) | Outcome::EqualHost(verdict) => verdict,
+            Outcome::EqualHost(failure, _) if failure.reason == Reason::DnsFailure => dns_failure(),
+            Outcome::Settled(verdict) | Outcome::EqualHost(verdict, _) => verdict,
             Outcome::NextHost(failure) if failure.reason == Reason::NoUsableAddress => {
                 Verdict::new(Status::NoMxRecords, Reason::NoMx, failure.stage)
             }

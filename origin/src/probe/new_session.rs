@@ -10,8 +10,8 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::{
     client::{HostAnswer, HostPermit, HostSession},
-    host_memory::Offers,
     host_probe::HostProbe,
+    memory::Offers,
 };
 
 use crate::config::StartTls;
@@ -46,7 +46,7 @@ impl HostProbe<'_> {
         };
         *stage = Stage::Connect;
         let identity = client.identity(permit.identity());
-        match Box::pin(client.dialer().connect(&identity, peer)).await {
+        match Box::pin(client.dialer.connect(&identity, peer)).await {
             Ok(stream) => {
                 Box::pin(self.open_and_ask(stream, peer, permit, patience, encrypt, stage)).await
             }

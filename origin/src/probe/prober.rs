@@ -1,34 +1,29 @@
 //! Gets the verdict for an address: asks its configured route, or the mail hosts from DNS one after the other.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{net::IpAddr, pin::pin, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use rcpt_pool::{Asker, Class, Pool, Question, Wait};
-use rcpt_shared::{Address, CatchAll, Confidence, Details, Reason, Status, Verdict};
+use rcpt_shared::{Address, CatchAll, Details, Reason, Status, Verdict};
 use rcpt_smtp::{HeloIdentity, Tls};
-use rcpt_verdict::{Wording, assess};
+use rcpt_verdict::Wording;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    attempt::{Outcome, looks_like_relaying, no_mail_hosts, not_asked, of_domain, opted_out},
     client::{Client, HostSession, pool_settings, quit_now},
-    contrast::Invented,
     conversation::with_catch_all,
-    facts::{address_traits, route_of, route_to},
-    host_memory::catch_all_key,
-    host_probe::Manner,
-    plans::{Plan, Plans},
-    progress::{Progress, Times, within_own_budget},
-    resolver::{AddressSource, Resolver},
+    facts::{route_of, route_to},
+    host_probe::{Manner, Progress, Times, within_own_budget},
+    outcome::{Outcome, looks_like_relaying, no_mail_hosts, not_asked, of_domain, opted_out},
+    resolver::{AddressSource, Plan, Plans, Resolver},
     sandbox,
 };
 
 use crate::{
     config::{Config, Route, Server},
     dns::{
-        Dns,
+        Dns, Flight, NoAnswer, SingleFlight,
         mx::{self, MailHosts, NoMailHosts, guard::Guard},
-        single_flight::{Flight, SingleFlight},
     },
     lists::MailRoute,
     surroundings::Surroundings,
@@ -174,67 +169,6 @@ impl Prober {
         told
     }
 
-    fn assess(&self, address: &Address, verdict: &mut Verdict) {
-        let host = verdict.mx_host.as_deref();
-        let config = self.config();
-        let operators = &config.operators;
-        let row = host.and_then(|host| operators.of_host(host)).and_then(|id| operators.get(id));
-        let operator = row.map(|row| &*row.name);
-        let catch_all = verdict.details.as_ref().map_or(CatchAll::Unknown, |it| it.catch_all);
-        let refuses_by_name =
-            || self.client.refuses_by_name(address.domain(), host?).then_some(true);
-        let informative = row.and_then(|row| row.informative).or_else(refuses_by_name);
-        let assessment = assess(verdict, catch_all, informative);
-        verdict.reason = assessment.reason;
-        let given = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
-        given.confidence = assessment.confidence;
-        given.operator = operator.map(str::to_owned);
-        given.verdict = assessment.verdict;
-        // If the probe ended before DNS answered, only the lists determine the facts.
-        let facts = given
-            .domain
-            .get_or_insert_with(|| Box::new(config.facts(address.domain(), &MailRoute::default())));
-        given.traits = address_traits(address, facts, &config.lists);
-    }
-
-    /// True for an acceptance by a host of no known operator, while it isn't known whether the host accepts everything
-    /// and we haven't tried to learn it.
-    pub fn lacks_evidence(&self, domain: &str, verdict: &Verdict) -> bool {
-        let Some(host) = verdict.mx_host.as_deref().filter(|_| verdict.status == Status::Accepted)
-        else {
-            return false;
-        };
-        !self.client.has_row(host)
-            && self.client.memory.catch_all(&catch_all_key(domain, host)).is_none()
-    }
-
-    /// The verdict with what has been learnt about its host since.
-    pub fn with_evidence(&self, question: &Question, verdict: Verdict) -> Verdict {
-        let host = verdict.mx_host.clone().unwrap_or_default();
-        let key = catch_all_key(question.address.domain(), &host);
-        let Some(found) = self.client.memory.catch_all(&key) else { return verdict };
-        self.assessed_again(question, with_catch_all(verdict, found))
-    }
-
-    /// The answer of the domain's host to an invented name, and the time of words that no rule knows.
-    pub fn invented(&self, domain: &str, host: &str) -> (Invented, Option<Instant>) {
-        self.client.memory.invented(&catch_all_key(domain, host))
-    }
-
-    /// The verdict on a recipient to whom the host says what it says to names that don't exist.
-    pub fn as_nobody(&self, question: &Question, mut verdict: Verdict) -> Verdict {
-        (verdict.status, verdict.reason) = (Status::Refused, Reason::NoSuchMailbox);
-        if let Some(details) = &mut verdict.details {
-            details.confidence = Confidence::Medium;
-        }
-        self.assessed_again(question, verdict)
-    }
-
-    fn assessed_again(&self, question: &Question, mut verdict: Verdict) -> Verdict {
-        self.assess(&question.address, &mut verdict);
-        verdict
-    }
-
     /// The flag is true if the probe is new.
     async fn share(
         self: &Arc<Self>,
@@ -272,7 +206,7 @@ impl Prober {
         let domain = question.address.domain();
         let route = route.unwrap_or_default().after(&verdict);
         let facts = sandbox::facts_of(&question.address)
-            .unwrap_or_else(|| self.config().facts(domain, &route));
+            .unwrap_or_else(|| self.domain_facts(domain, &route));
         let details = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
         details.domain = Some(Box::new(facts));
         Told { verdict, undecided, learning }
@@ -298,6 +232,43 @@ impl Prober {
             retry_after: (reason == Reason::OurLimit).then_some(RETRY_AFTER_S),
             ..Verdict::new(status, reason, progress.stage)
         }
+    }
+
+    /// This machine's addresses, the configured ones, and those of our HELO names, which alone reveal the public address
+    /// behind a NAT: we never connect to them.
+    pub fn own_addresses(&self) -> Vec<IpAddr> {
+        self.resolver.guard.own()
+    }
+
+    /// Looks up our addresses. If a lookup fails, the previous addresses are kept.
+    pub async fn learn_own_addresses(self: Arc<Self>) {
+        let (guard, config) = (&self.resolver.guard, self.config());
+        let mut own: Vec<IpAddr> =
+            self.identities().iter().flat_map(|identity| identity.addresses()).collect();
+        let mut is_complete = true;
+        match if_addrs::get_if_addrs() {
+            Ok(interfaces) => own.extend(interfaces.iter().map(if_addrs::Interface::ip)),
+            Err(_) => is_complete = false,
+        }
+        let identities = self.identities();
+        let mut names: Vec<_> = identities.iter().map(|one| one.helo_name.as_str()).collect();
+        names.push(&config.helo_name);
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            match self.dns().addresses(name).await {
+                Ok(found) => own.extend(found),
+                Err(NoAnswer::NoSuchName | NoAnswer::NoRecords) => {}
+                Err(NoAnswer::Failed) => is_complete = false,
+            }
+        }
+        if !is_complete {
+            own.extend(guard.own());
+        }
+        own.sort_unstable();
+        own.dedup();
+        guard.set_own(own);
+        self.plans.forget_all();
     }
 
     /// Ends every idle session with QUIT.
@@ -370,7 +341,7 @@ impl Prober {
             self.only_host((question, manner), &server.host, AddressSource::ByRoute(server.port));
         match host_probe.run(progress).await {
             Outcome::NextHost(failure) => of_domain(failure),
-            Outcome::Settled(verdict) | Outcome::EqualHost(verdict) => verdict,
+            Outcome::Settled(verdict) | Outcome::EqualHost(verdict, _) => verdict,
         }
     }
 

@@ -12,7 +12,7 @@ use rcpt_smtp::Reply;
 use rcpt_verdict::{Parties, judge};
 use tokio::time::sleep;
 
-use super::progress::Progress;
+use super::host_probe::Progress;
 
 const ACCEPTED: &str = "250 2.1.5 Ok";
 
@@ -100,7 +100,7 @@ mod tests {
     use rcpt_shared::{Address, CatchAll, DomainKind, Stage, Status, sandbox::CASES};
     use tokio::time::{Instant, timeout};
 
-    use super::{super::progress::Progress, facts_of, meant_by, verdict_of};
+    use super::{super::host_probe::Progress, facts_of, meant_by, verdict_of};
 
     const BUDGET: Duration = Duration::from_secs(10);
 

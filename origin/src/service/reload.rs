@@ -12,7 +12,7 @@ use crate::{
     Config, State,
     config::{Files, SourceAddress, is_reloaded},
     service::state::{probes_of_one_tenant, prove},
-    surroundings::clock::unix_now,
+    surroundings::unix_now,
     telemetry::log::Level,
 };
 

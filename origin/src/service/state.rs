@@ -15,18 +15,15 @@ use crate::{
     config::{Certificate, Config, SourceAddress},
     dns::mx::guard::Guard,
     doctor::watch::Watch,
-    probe::{Prober, verdict_memory::VerdictMemory},
+    probe::{Prober, VerdictMemory},
     service::fair_shares::FairShares,
     surroundings::Surroundings,
-    telemetry::{
-        metrics::Metrics, port_check::PortCheck, refused_tickets::RefusedTickets, vitals::Vitals,
-    },
+    telemetry::{metrics::Metrics, port_check::PortCheck, refused_tickets::RefusedTickets},
 };
 
 pub struct State {
     pub prober: Arc<Prober>,
     pub metrics: Metrics,
-    pub vitals: Vitals,
     /// Free permits: each probe in progress holds one.
     pub permits: Semaphore,
     /// Half of the permits: addresses of batches in progress, counted by tenant.
@@ -93,11 +90,10 @@ impl State {
         let batches = FairShares::new(MAX_BATCHES, 2 * MAX_BATCHES);
         let certificate = config.certificate.clone().map(Arc::new);
         let prober = Prober::new(config, surroundings, guard, Tls::new()?, port_check.clone());
-        let vitals = Vitals::new(prober.dns());
+        let metrics = Metrics::new(prober.dns().root(), &prober.dns().metrics());
         Ok(Arc::new(Self {
             prober,
-            metrics: Metrics::default(),
-            vitals,
+            metrics,
             permits,
             batch_places,
             probes,

@@ -27,20 +27,12 @@ impl Exposition {
         }
     }
 
-    /// `families` are OpenMetrics texts with or without their end mark.
-    pub fn write(self, families: &[String]) -> String {
-        let mut written = String::new();
-        for family in families {
-            let lines = family.lines().filter(|line| *line != "# EOF");
-            match self {
-                Self::OpenMetrics => lines.for_each(|line| write_line(&mut written, line)),
-                Self::Classic => classic(&mut written, lines),
-            }
+    /// `open_metrics` is a text in that format.
+    pub fn write(self, open_metrics: String) -> String {
+        match self {
+            Self::OpenMetrics => open_metrics,
+            Self::Classic => classic(open_metrics.lines().filter(|line| *line != "# EOF")),
         }
-        if self == Self::OpenMetrics {
-            write_line(&mut written, "# EOF");
-        }
-        written
     }
 }
 
@@ -50,9 +42,8 @@ fn write_line(text: &mut String, line: &str) {
 }
 
 /// Families are named as samples, no UNIT lines, infos as gauges, and a histogram's buckets before its sum and count.
-fn classic<'l>(written: &mut String, lines: impl Iterator<Item = &'l str>) {
-    let mut help = None;
-    let mut totals = String::new();
+fn classic<'l>(lines: impl Iterator<Item = &'l str>) -> String {
+    let (mut written, mut help, mut totals) = (String::new(), None, String::new());
     for line in lines {
         let comment = line.strip_prefix("# ").and_then(|comment| comment.split_once(' '));
         if comment.is_some() {
@@ -76,10 +67,10 @@ fn classic<'l>(written: &mut String, lines: impl Iterator<Item = &'l str>) {
             }
             Some(_) => {}
             None if is_total(line) => write_line(&mut totals, line),
-            None => write_line(written, line),
+            None => write_line(&mut written, line),
         }
     }
-    written.push_str(&totals);
+    written + &totals
 }
 
 fn is_total(line: &str) -> bool {
@@ -122,12 +113,12 @@ a_took_seconds_count 1
 # TYPE a_build_info gauge
 a_build_info{version=\"1\"} 1
 ";
-        assert_eq!(Exposition::Classic.write(&[FAMILIES.to_owned()]), expected);
+        assert_eq!(Exposition::Classic.write(FAMILIES.to_owned()), expected);
     }
 
     #[test]
     fn open_metrics_ends_once() {
-        let text = Exposition::OpenMetrics.write(&[FAMILIES.to_owned(), FAMILIES.to_owned()]);
+        let text = Exposition::OpenMetrics.write(FAMILIES.to_owned());
         assert_eq!(text.matches("# EOF\n").count(), 1);
         assert!(text.ends_with("# EOF\n") && text.contains("# UNIT"));
     }

@@ -5,7 +5,7 @@ use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rcpt_shared::Stage;
 use rcpt_smtp::{Connection, Dialer, Failure, Greeting, HeloIdentity, Session};
 use tokio::time::{Instant, sleep, timeout};
@@ -81,7 +81,7 @@ impl PortCheck {
 
     /// True if every server failed in the last check, and no banner has arrived since. Makes no connection.
     pub fn is_known_shut(&self) -> bool {
-        matches!(*self.state(), PortState::AllFailed(_))
+        matches!(*self.state.lock(), PortState::AllFailed(_))
     }
 
     /// True if the port is open: a banner was received within the last minute, or is received now. Within 15 seconds
@@ -162,7 +162,7 @@ impl PortCheck {
         if self.servers.is_empty() {
             return Some(true);
         }
-        match *self.state() {
+        match *self.state.lock() {
             PortState::Heard(at) if at.elapsed() < OPEN_LIFETIME => Some(true),
             PortState::AllFailed(at) if at.elapsed() < BLOCKED_INTERVAL => Some(false),
             PortState::Unknown | PortState::Heard(_) | PortState::AllFailed(_) => None,
@@ -172,17 +172,13 @@ impl PortCheck {
     fn record(&self, open: bool) {
         let now = Instant::now();
         let news = if open { PortState::Heard(now) } else { PortState::AllFailed(now) };
-        match (std::mem::replace(&mut *self.state(), news), open) {
+        match (std::mem::replace(&mut *self.state.lock(), news), open) {
             (PortState::AllFailed(_), true) => tracing::info!("port 25 is open again"),
             (PortState::Unknown | PortState::Heard(_), false) => {
                 tracing::error!("port 25 is shut: no server of port_check greets us");
             }
             _ => {}
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, PortState> {
-        self.state.lock()
     }
 }
 

@@ -6,7 +6,7 @@ use std::{fmt, time::Duration};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use parking_lot::Mutex;
 use rcpt_shared::{KeyRing, Ticket};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 use tokio::time::Instant;
 
 /// Strangers send requests, too: one line in this time is enough.
@@ -38,30 +38,24 @@ impl fmt::Display for Refused {
     }
 }
 
-#[derive(Deserialize)]
-struct TicketHeader {
-    kid: String,
+fn part(part: &str) -> Option<Value> {
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()
 }
 
-#[derive(Deserialize)]
-struct TicketTimes {
-    iat: u64,
-    exp: u64,
-}
-
-fn part<T: DeserializeOwned>(part: Option<&str>) -> Option<T> {
-    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part?).ok()?).ok()
+/// The secret's id, and the times of issue and end.
+fn claims(token: &str) -> Option<(String, u64, u64)> {
+    let mut parts = token.split('.');
+    let (header, times) = (part(parts.next()?)?, part(parts.next()?)?);
+    Some((
+        header.get("kid")?.as_str()?.to_owned(),
+        times.get("iat")?.as_u64()?,
+        times.get("exp")?.as_u64()?,
+    ))
 }
 
 impl Refused {
     pub fn of(keys: &KeyRing, token: &str, now: u64) -> Self {
-        let mut parts = token.split('.');
-        let header = part::<TicketHeader>(parts.next());
-        let (Some(TicketHeader { kid }), Some(TicketTimes { iat, exp })) =
-            (header, part(parts.next()))
-        else {
-            return Self::NoTicket;
-        };
+        let Some((kid, iat, exp)) = claims(token) else { return Self::NoTicket };
         if keys.secret(&kid).is_none() {
             Self::UnknownSecret
         } else if Ticket::open(keys, token, iat).is_err() {

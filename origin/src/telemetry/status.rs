@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::surroundings::clock::unix_now;
+use crate::surroundings::unix_now;
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 

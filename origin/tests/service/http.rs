@@ -8,7 +8,7 @@ use axum::{
     body::{Body, to_bytes},
     http::{Request, StatusCode},
 };
-use rcpt_origin::surroundings::clock::unix_now;
+use rcpt_origin::surroundings::unix_now;
 use rcpt_shared::{KeyRing, Ticket};
 use serde_json::json;
 use std::{convert::Infallible, time::Duration};

@@ -20,7 +20,7 @@ use hickory_resolver::proto::rr::{
     rdata::{A, MX},
 };
 use parking_lot::Mutex;
-use rcpt_origin::{State, build, doctor::watch::Watch, surroundings::clock::unix_now};
+use rcpt_origin::{State, build, doctor::watch::Watch, surroundings::unix_now};
 use rcpt_shared::{KeyRing, Tenant, Ticket};
 use serde_json::{Value, json};
 use tokio::{io::BufReader, net::TcpStream};

@@ -20,7 +20,7 @@ use axum::body::Body;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
-use rcpt_origin::surroundings::clock::unix_now;
+use rcpt_origin::surroundings::unix_now;
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},

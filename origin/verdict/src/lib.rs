@@ -14,14 +14,10 @@
 )]
 
 mod assessment;
-mod blocklists;
-mod encryption;
 mod languages;
-mod matcher;
 mod parties;
 mod phrases;
 mod reading;
-mod reception;
 mod rules;
 mod text;
 mod wording;
@@ -32,7 +28,6 @@ use rcpt_smtp::{Broken, Reply};
 pub use assessment::{Assessment, assess};
 pub use parties::Parties;
 use reading::Reading;
-pub use reception::{Reception, Scope};
 use rules::Rule;
 pub use wording::Wording;
 
@@ -40,13 +35,20 @@ pub use wording::Wording;
 /// 5.1.6 (one mailbox has moved) aren't such codes.
 const BY_NAME: [(u16, u16); 3] = [(1, 1), (1, 10), (4, 1)];
 
+/// Postgrey's default delay, for texts without one.
+const DEFAULT_DELAY_S: u32 = 300;
+const MIN_DELAY_S: u32 = 60;
+const MAX_DELAY_S: u32 = 24 * 3_600;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finding {
     pub status: Status,
     pub reason: Reason,
     /// Seconds to wait after greylisting; `None` otherwise.
     pub retry_after: Option<u32>,
-    pub reception: Reception,
+    pub scope: Scope,
+    /// Seconds for which the text asks us to stay away.
+    pub hint: Option<u32>,
     pub rule: Option<&'static str>,
     /// The refusal demands TLS; meaningless unless STARTTLS was offered.
     pub demands_tls: bool,
@@ -64,7 +66,8 @@ impl Finding {
             status,
             reason,
             retry_after: None,
-            reception: Reception::NONE,
+            scope: Scope::Nothing,
+            hint: None,
             rule: None,
             demands_tls: false,
             is_doubtful: false,
@@ -74,14 +77,19 @@ impl Finding {
 
     fn by(rule: &Rule, reply: &Reply, reading: &Reading<'_>) -> Self {
         let Rule { name, status, reason, .. } = *rule;
+        let scope = match rule.scope {
+            Scope::Nothing if reply.code == 421 => Scope::Rate,
+            scope => scope,
+        };
         let greylisted = reason == Reason::Greylisted;
         Self {
             status,
             reason,
-            retry_after: greylisted.then(|| reception::seconds(reply.beginning())),
-            reception: Reception::of(rule, reply),
+            retry_after: greylisted.then(|| hint(reply.beginning()).unwrap_or(DEFAULT_DELAY_S)),
+            scope,
+            hint: if scope == Scope::Nothing { None } else { hint(reply.beginning()) },
             rule: Some(name),
-            demands_tls: encryption::is_demanded(reply, reading),
+            demands_tls: reading.demands_tls(reply),
             is_doubtful: status == Status::Refused
                 // 556 has no other meaning (RFC 7504, RFC 7505).
                 && (reply.is_transient() || !(reading.is_understood() || reply.code == 556)),
@@ -99,6 +107,41 @@ impl Finding {
             ..Verdict::new(self.status, self.reason, stage)
         }
     }
+}
+
+/// Extent of a refusal beyond the recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// No consequence for the next recipient.
+    Nothing,
+    /// Our address, its name or its reputation: every recipient there gets the same reply.
+    OurAddress,
+    /// A rule that may belong to the recipient or its domain: other domains there get other
+    /// replies.
+    DomainRule,
+    Rate,
+}
+
+/// The delay in seconds that the text asks for (`try again in 5 minutes`, `Greylisted for 300 seconds`): at least a
+/// minute, and at most a day.
+fn hint(text: &str) -> Option<u32> {
+    let mut number = None;
+    for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        if let Some(count) = number {
+            let word = word.to_ascii_lowercase();
+            let unit = match word.as_str() {
+                "s" | "sec" | "secs" | "second" | "seconds" => Some(1),
+                "m" | "min" | "mins" | "minute" | "minutes" => Some(60),
+                "h" | "hour" | "hours" => Some(3_600),
+                _ => None,
+            };
+            if let Some(unit) = unit {
+                return Some(u32::saturating_mul(count, unit).clamp(MIN_DELAY_S, MAX_DELAY_S));
+            }
+        }
+        number = word.parse().ok();
+    }
+    None
 }
 
 /// The meaning of `reply` at `stage`: the conclusion of the first rule that matches. `parties` tell a refusal that

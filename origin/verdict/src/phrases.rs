@@ -1,14 +1,13 @@
 //! Phrases of servers in lower case, each with the provider or software that uses it: `data/idioms.toml` if single
 //! words would mislead, else `data/phrases.toml`.
 //!
-//! They're searched in the text that `text.rs` prepares. Sisimai is a library that parses bounces and lists observed
+//! They're searched in one pass of the text that `text.rs` prepares. Sisimai is a library that parses bounces and lists observed
 //! wordings.
 
-use std::{borrow::Cow, cmp::Reverse, collections::HashMap, sync::LazyLock};
+use std::{borrow::Cow, cmp::Reverse, collections::HashMap, ops::Range, sync::LazyLock};
 
-use serde::Deserialize;
-
-use super::matcher::{self, Matcher};
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use serde::{Deserialize, de::DeserializeOwned};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -82,7 +81,7 @@ pub(super) struct Phrase {
 }
 
 fn rows(file: &'static str) -> Vec<Phrase> {
-    let by_meaning: HashMap<Meaning, HashMap<String, String>> = matcher::read(file);
+    let by_meaning: HashMap<Meaning, HashMap<String, String>> = read(file);
     let rows = by_meaning.into_iter().flat_map(|(meaning, phrases)| {
         phrases.into_iter().map(move |(text, seen_at)| Phrase { text, meaning, seen_at })
     });
@@ -134,6 +133,38 @@ pub(super) fn meanings(text: &str) -> u32 {
 pub(super) fn found(text: &str, is_wanted: impl Fn(Meaning) -> bool) -> Option<&'static str> {
     let mut wanted = idioms().chain(phrases()).filter(|row| is_wanted(row.meaning));
     wanted.find(|row| text.contains(&row.text)).map(|row| row.text.as_str())
+}
+
+pub(super) struct Matcher<T> {
+    automaton: AhoCorasick,
+    values: Vec<T>,
+}
+
+impl<T: Copy> Matcher<T> {
+    #[expect(clippy::expect_used, reason = "its only error is of patterns beyond 2³¹ octets")]
+    pub(super) fn new<P: AsRef<[u8]>>(rows: impl IntoIterator<Item = (P, T)>) -> Self {
+        let (patterns, values): (Vec<P>, Vec<T>) = rows.into_iter().unzip();
+        // The fastest kind of automaton, at the cost of some megabytes: every refusal is searched.
+        let builder = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(patterns);
+        Self { automaton: builder.expect("a table of short words"), values }
+    }
+
+    #[cfg(test)]
+    pub(super) fn memory_usage(&self) -> usize {
+        self.automaton.memory_usage()
+    }
+
+    /// Matches may overlap.
+    pub(super) fn hits(&self, text: &str) -> impl Iterator<Item = (T, Range<usize>)> {
+        self.automaton.find_overlapping_iter(text).filter_map(|hit| {
+            self.values.get(hit.pattern().as_usize()).map(|value| (*value, hit.range()))
+        })
+    }
+}
+
+#[expect(clippy::expect_used, reason = "the files are built in, and a test reads each of them")]
+pub(super) fn read<T: DeserializeOwned>(file: &str) -> T {
+    toml::from_str(file).expect("a word list")
 }
 
 #[cfg(test)]

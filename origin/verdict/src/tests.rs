@@ -8,6 +8,7 @@ mod kinds;
 mod languages;
 mod parties;
 mod policy;
+mod reception;
 mod rows;
 mod wordings;
 mod words;

@@ -2,13 +2,12 @@
 //! and URLs are removed first.
 
 pub(super) mod fold;
-mod host_name;
+mod hosts;
 
 use std::net::IpAddr;
 
-use super::blocklists;
 use fold::{LOST, fold, unquoted};
-use host_name::is_host_name;
+use hosts::{is_host_name, is_of_blocklist};
 
 /// Marks a removed IP address in [`Said::words`].
 pub(super) const IP: char = '*';
@@ -176,10 +175,10 @@ impl Said {
             rest = after;
             if let Some(url) = after.strip_prefix("://") {
                 let (host, path) = url.split_at(url.find(|c| !is_part(c)).unwrap_or(url.len()));
-                self.names_blocklist |= blocklists::has(host);
+                self.names_blocklist |= is_of_blocklist(host);
                 rest = behind_path(path);
             } else if is_host_name(run) {
-                self.names_blocklist |= blocklists::has(run);
+                self.names_blocklist |= is_of_blocklist(run);
                 rest = if after.starts_with('/') { behind_path(after) } else { after };
                 // The removed name may have ended a sentence.
                 remainder.push_str(if run.ends_with('.') { "." } else { "" });

@@ -7,7 +7,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{ConnectFailure, Dialer, Unconnected, classify};
+use super::{ConnectFailure, Dialer, classify};
 use crate::{Families, HeloIdentity, SourceAddress};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -52,7 +52,7 @@ async fn the_first_that_accepts_wins_and_the_other_is_not_connected_to() {
     let waited = timeout(Duration::from_millis(300), second.accept()).await;
     assert!(waited.is_err(), "the second was connected to");
     assert_eq!(race(refusing().await, accepting).await, Ok(accepting));
-    assert_eq!(race(refusing().await, refusing().await).await, Err(Unconnected::Theirs));
+    assert_eq!(race(refusing().await, refusing().await).await, Err(ConnectFailure::Theirs));
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn without_another_address_the_first_alone_is_waited_for() {
     let patience = Duration::from_millis(600);
     let alone = |first| async move { dialer().race(&from(None), first, || None, patience).await };
     for first in [refusing().await, hanging] {
-        assert_eq!(alone(first).await.unwrap_err(), Unconnected::Theirs);
+        assert_eq!(alone(first).await.unwrap_err(), ConnectFailure::Theirs);
     }
     let (_listener, accepting) = listener().await;
     assert_eq!(alone(accepting).await.unwrap().1, accepting);
@@ -81,11 +81,11 @@ async fn a_socket_that_cannot_be_had_is_our_failure() {
     let (_listener, address) = listener().await;
     let nowhere = from(Some("192.0.2.1"));
     let failure = dialer().connect(&nowhere, address).await.unwrap_err();
-    assert_eq!(failure, Unconnected::Ours);
+    assert_eq!(failure, ConnectFailure::NoSocket);
     let other = refusing().await;
     let failure =
         dialer().race(&nowhere, address, || Some(other), CONNECT_TIMEOUT).await.unwrap_err();
-    assert_eq!(failure, Unconnected::Ours);
+    assert_eq!(failure, ConnectFailure::NoSocket);
 }
 
 /// The listener doesn't answer, because its queue is full.
@@ -118,14 +118,14 @@ async fn an_address_that_we_have_no_way_to_is_our_failure_unless_the_other_famil
     // The broadcast address: the system refuses with "network is unreachable" and sends nothing.
     let no_way: SocketAddr = "255.255.255.255:25".parse().unwrap();
     let failure = dialer().connect(&from(None), no_way).await.unwrap_err();
-    assert_eq!(failure, Unconnected::Ours);
+    assert_eq!(failure, ConnectFailure::NoWay);
     let shut = {
         let listener = TcpListener::bind("[::1]:0").await.unwrap();
         listener.local_addr().unwrap()
     };
     let failure =
         dialer().race(&from(None), no_way, || Some(shut), CONNECT_TIMEOUT).await.unwrap_err();
-    assert_eq!(failure, Unconnected::Theirs);
+    assert_eq!(failure, ConnectFailure::Theirs);
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn a_family_that_is_switched_off_is_not_dialled() {
     let v6_only = Some(Families { ipv4: false, ipv6: true });
     let identity = HeloIdentity::all("probe.example.com", &[], v6_only).remove(0);
     let failure = dialer().race(&identity, address, || None, CONNECT_TIMEOUT).await.unwrap_err();
-    assert_eq!(failure, Unconnected::Ours);
+    assert_eq!(failure, ConnectFailure::NoWay);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Clients that send their headers, or a body, one byte at a time, and clients that stay.
 
+mod strangers;
+
 use std::{convert::Infallible, future::pending, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{
@@ -17,8 +19,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{HEADER_TIMEOUT, IDLE_TIMEOUT};
-use crate::http::{serve::speak, strangers::Strangers};
+use super::{HEADER_TIMEOUT, IDLE_TIMEOUT, Strangers};
+use crate::http::serve::speak;
 
 const REQUEST: &[u8] = b"POST / HTTP/1.1\r\nhost: origin\r\ncontent-length: 2\r\n\r\nhi";
 

@@ -15,7 +15,7 @@ use axum::{
     http::{Request, Response, StatusCode},
 };
 use hickory_resolver::proto::op::{Message, ResponseCode};
-use rcpt_origin::{Config, State, build, surroundings::clock::unix_now};
+use rcpt_origin::{Config, State, build, surroundings::unix_now};
 use rcpt_shared::{BatchLine, KeyRing, Tenant, Ticket, Verdict};
 use serde_json::{Value, json};
 use tokio::{

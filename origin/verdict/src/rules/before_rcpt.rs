@@ -6,7 +6,7 @@ use rcpt_shared::{
     Stage::{Banner, Mail, StartTls},
 };
 
-use super::table::{
+use super::{
     Enhanced::{Exactly, Subject},
     Rule, rule,
 };

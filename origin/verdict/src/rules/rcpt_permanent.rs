@@ -5,7 +5,7 @@ use rcpt_shared::Reason::{
     Restricted, ServerUnavailable, Smtputf8Unsupported,
 };
 
-use super::table::{
+use super::{
     Enhanced::{Exactly, Subject},
     Rule, rule,
 };

@@ -2,7 +2,7 @@
 
 use rcpt_shared::Reason::{DomainRefusesMail, MailboxFull as Full, ServerUnavailable};
 
-use super::table::{
+use super::{
     Enhanced::{Exactly, Subject},
     Rule, rule,
 };

@@ -14,19 +14,10 @@ pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
 pub(super) enum Outcome {
     Settled(Verdict),
     NextHost(Verdict),
-    /// A host of equal preference may reply differently. A backup host isn't tried: it may accept everything because it
-    /// knows less, and what kept us from this host isn't this host's doing, or was its reply about the recipient.
-    EqualHost(Verdict),
-}
-
-pub(super) enum Attempt {
-    Settled(Verdict),
-    NextHost(Verdict),
-    /// See [`Outcome::EqualHost`].
-    AskEqual(Verdict),
-    /// The same host may reply differently after a delay. If it isn't asked again, the attempt counts as
-    /// [`Self::AskEqual`].
-    AskAgain(Verdict, Retry),
+    /// A host of equal preference may reply differently, and the same host after a delay. A backup host isn't tried: it
+    /// may accept everything because it knows less, and what kept us from this host isn't this host's doing, or was its
+    /// reply about the recipient.
+    EqualHost(Verdict, Option<Retry>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

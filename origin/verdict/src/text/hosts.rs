@@ -1,4 +1,11 @@
-//! Host names and URLs in a server's words: `callback.example.org` isn't about a callback.
+//! Host names in a server's words: `callback.example.org` isn't about a callback, and a refusal that names a blocklist's
+//! site is about our address.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::phrases;
 
 /// Top-level domains, besides those of two letters, of names with a single dot. Other words joined by a full stop
 /// aren't names.
@@ -28,9 +35,33 @@ pub(super) fn is_host_name(run: &str) -> bool {
         }
 }
 
+/// `data/blocklists.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Blocklists {
+    /// Domains whose hosts and pages report listed addresses.
+    sites: Vec<String>,
+    /// First labels of the DNS zones in which addresses are looked up.
+    zones: Vec<String>,
+}
+
+static BLOCKLISTS: LazyLock<Blocklists> =
+    LazyLock::new(|| phrases::read(include_str!("../../data/blocklists.toml")));
+
+pub(super) fn is_of_blocklist(host: &str) -> bool {
+    let host = host.trim_matches('.').to_ascii_lowercase();
+    let below = |site: &String| {
+        host.strip_suffix(site.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    let zone = host
+        .split_once('.')
+        .is_some_and(|(label, _)| BLOCKLISTS.zones.iter().any(|zone| zone == label));
+    zone || BLOCKLISTS.sites.iter().any(below)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_host_name;
+    use super::{is_host_name, is_of_blocklist};
 
     #[test]
     fn names_of_hosts_are_told_from_words() {
@@ -58,6 +89,17 @@ mod tests {
             "",
         ] {
             assert!(!is_host_name(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_site_and_the_names_below_it_and_nothing_like_it() {
+        for host in ["zen.spamhaus.org", "SPAMHAUS.org", "www.sorbs.net", "bl.example.net"] {
+            assert!(is_of_blocklist(host), "{host}");
+        }
+        for host in ["notspamhaus.org", "spamhaus.org.example.com", "ess.barracudanetworks.com", ""]
+        {
+            assert!(!is_of_blocklist(host), "{host}");
         }
     }
 }
