@@ -1,5 +1,5 @@
-//! The surroundings of an origin: the network, DNS and the wall clock, which nothing else reads. A simulation supplies its
-//! own.
+//! The surroundings of an origin: the network, DNS and the wall clock, which nothing else reads. A simulation supplies
+//! its own.
 
 use std::{
     sync::Arc,

@@ -1,5 +1,5 @@
-//! Domains with rules of their own: routes, as in a mail server's transport map, and opt-outs, to which no connection is
-//! made.
+//! Domains with rules of their own: routes, as in a mail server's transport map, and opt-outs, to which no connection
+//! is made.
 
 use std::{
     collections::{HashMap, HashSet},

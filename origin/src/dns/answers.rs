@@ -1,5 +1,5 @@
-//! The cache of one record type, and its running queries. Concurrent identical queries are merged: each is made once, and
-//! all callers get its result.
+//! The cache of one record type, and its running queries. Concurrent identical queries are merged: each is made once,
+//! and all callers get its result.
 
 use std::{
     collections::HashMap,

@@ -1,6 +1,6 @@
-//! Memories that save later probes a round trip, a futile attempt or the conversation: about mail hosts and domains, which
-//! stay below 10 MB, at about 100 bytes an entry; and recent verdicts, so that an address checked again soon costs none.
-//! All checks of a domain go to one origin.
+//! Memories that save later probes a round trip, a futile attempt or the conversation: about mail hosts and domains,
+//! which stay below 10 MB, at about 100 bytes an entry; and recent verdicts, so that an address checked again soon
+//! costs none. All checks of a domain go to one origin.
 
 use std::{borrow::Cow, hash::Hash, sync::Arc, time::Duration};
 

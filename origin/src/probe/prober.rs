@@ -234,8 +234,8 @@ impl Prober {
         }
     }
 
-    /// This machine's addresses, the configured ones, and those of our HELO names, which alone reveal the public address
-    /// behind a NAT: we never connect to them.
+    /// This machine's addresses, the configured ones, and those of our HELO names, which alone reveal the public
+    /// address behind a NAT: we never connect to them.
     pub fn own_addresses(&self) -> Vec<IpAddr> {
         self.resolver.guard.own()
     }

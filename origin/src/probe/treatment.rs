@@ -1,6 +1,6 @@
-//! How servers treat us: a reply as the pool's signal; and the stops of lists. A machine or operator that answered us and
-//! then began to refuse us, mostly by a packet filter, is left alone by lists until one of their lines, let through each
-//! minute, is answered.
+//! How servers treat us: a reply as the pool's signal; and the stops of lists. A machine or operator that answered us
+//! and then began to refuse us, mostly by a packet filter, is left alone by lists until one of their lines, let
+//! through each minute, is answered.
 
 use std::{collections::HashMap, net::IpAddr, time::Duration};
 

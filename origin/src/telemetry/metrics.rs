@@ -1,5 +1,5 @@
-//! `GET /metrics`: counters of probes, the sites' state, and the process's own. Labels never contain an address, a domain or
-//! a host.
+//! `GET /metrics`: counters of probes, the sites' state, and the process's own. Labels never contain an address, a
+//! domain or a host.
 
 use std::{
     fmt,

@@ -1,8 +1,8 @@
 //! Phrases of servers in lower case, each with the provider or software that uses it: `data/idioms.toml` if single
 //! words would mislead, else `data/phrases.toml`.
 //!
-//! They're searched in one pass of the text that `text.rs` prepares. Sisimai is a library that parses bounces and lists observed
-//! wordings.
+//! They're searched in one pass of the text that `text.rs` prepares. Sisimai is a library that parses bounces and
+//! lists observed wordings.
 
 use std::{borrow::Cow, cmp::Reverse, collections::HashMap, ops::Range, sync::LazyLock};
 

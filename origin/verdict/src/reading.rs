@@ -66,8 +66,8 @@ impl<'a> Reading<'a> {
         if reply.is_positive() {
             return false;
         }
-        // `530 Must issue a STARTTLS command first` (RFC 3207 §4) may use any words. The code can also demand a password
-        // (RFC 4954 §6), which encryption doesn't replace.
+        // `530 Must issue a STARTTLS command first` (RFC 3207 §4) may use any words. The code can also demand a
+        // password (RFC 4954 §6), which encryption doesn't replace.
         let unnamed = reply.code == 530 && !self.speaks_of(Meaning::Policy);
         self.enhanced == Some(ENCRYPTION_NEEDED) || self.speaks_of(Meaning::Encryption) || unnamed
     }

@@ -1,5 +1,5 @@
-//! The policy as tables of rows, each with conditions that must all hold, and the result: the first matching row gives a
-//! reply's status and reason. A test compares them with `docs/verdicts.md`.
+//! The policy as tables of rows, each with conditions that must all hold, and the result: the first matching row gives
+//! a reply's status and reason. A test compares them with `docs/verdicts.md`.
 
 mod before_rcpt;
 mod rcpt_permanent;

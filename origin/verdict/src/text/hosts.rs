@@ -1,5 +1,5 @@
-//! Host names in a server's words: `callback.example.org` isn't about a callback, and a refusal that names a blocklist's
-//! site is about our address.
+//! Host names in a server's words: `callback.example.org` isn't about a callback, and a refusal that names a
+//! blocklist's site is about our address.
 
 use std::sync::LazyLock;
 
