@@ -273,7 +273,7 @@ impl HostProbe<'_> {
     ) -> Outcome {
         let verdict = self.detailed(finding, stage, reply, tls);
         // A banner with unknown words may be that of a host that no longer accepts mail.
-        let may_be_its_own = stage == Stage::Banner && finding.scope == Scope::Nothing;
+        let may_be_its_own = stage == Stage::Banner && finding.reception.scope == Scope::Nothing;
         if finding.status == Status::SmtpConnectError || may_be_its_own {
             Outcome::NextHost(verdict)
         } else {
@@ -311,7 +311,7 @@ pub(super) fn with_catch_all(mut verdict: Verdict, found: CatchAll) -> Verdict {
 
 /// A new session may get a different reply for 421, and for a limit that isn't the recipient's.
 fn is_about_session(finding: Finding, reply: &Reply) -> bool {
-    reply.code == 421 || (!is_about_recipient(finding) && finding.scope == Scope::Rate)
+    reply.code == 421 || (!is_about_recipient(finding) && finding.reception.scope == Scope::Rate)
 }
 
 /// Postscreen sends `450 4.3.2` to a client that it has just tested, and admits it when it reconnects. Postfix sends

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use rcpt_pool::{HashKey, Refusal, Signal, operators::OperatorId};
 use rcpt_shared::{Reason, Stage, Status};
 use rcpt_smtp::Reply;
-use rcpt_verdict::{Finding, Scope};
+use rcpt_verdict::{Finding, Reception, Scope};
 use tokio::time::Instant;
 
 /// A machine that answered within this time and can't be reached now has banned us, or restarts.
@@ -144,7 +144,7 @@ pub(super) fn signal<'a>(
     if is_about_recipient(finding) {
         return Some(Signal::Answered { refused: finding.status == Status::Refused });
     }
-    let Finding { scope, hint, .. } = finding;
+    let Reception { scope, hint } = finding.reception;
     let (closing, before_rcpt) = (reply.code == 421, stage < Stage::Rcpt);
     let blocked = finding.status == Status::BlockedByProvider;
     let is_ours = match finding.reason {

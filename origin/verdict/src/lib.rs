@@ -46,9 +46,7 @@ pub struct Finding {
     pub reason: Reason,
     /// Seconds to wait after greylisting; `None` otherwise.
     pub retry_after: Option<u32>,
-    pub scope: Scope,
-    /// Seconds for which the text asks us to stay away.
-    pub hint: Option<u32>,
+    pub reception: Reception,
     pub rule: Option<&'static str>,
     /// The refusal demands TLS; meaningless unless STARTTLS was offered.
     pub demands_tls: bool,
@@ -66,8 +64,7 @@ impl Finding {
             status,
             reason,
             retry_after: None,
-            scope: Scope::Nothing,
-            hint: None,
+            reception: Reception { scope: Scope::Nothing, hint: None },
             rule: None,
             demands_tls: false,
             is_doubtful: false,
@@ -81,13 +78,13 @@ impl Finding {
             Scope::Nothing if reply.code == 421 => Scope::Rate,
             scope => scope,
         };
+        let asked = if scope == Scope::Nothing { None } else { hint(reply.beginning()) };
         let greylisted = reason == Reason::Greylisted;
         Self {
             status,
             reason,
             retry_after: greylisted.then(|| hint(reply.beginning()).unwrap_or(DEFAULT_DELAY_S)),
-            scope,
-            hint: if scope == Scope::Nothing { None } else { hint(reply.beginning()) },
+            reception: Reception { scope, hint: asked },
             rule: Some(name),
             demands_tls: reading.demands_tls(reply),
             is_doubtful: status == Status::Refused
@@ -120,6 +117,14 @@ pub enum Scope {
     /// replies.
     DomainRule,
     Rate,
+}
+
+/// How a server treats us, by its reply. The pool uses it to decide when to connect again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reception {
+    pub scope: Scope,
+    /// Seconds for which the text asks us to stay away.
+    pub hint: Option<u32>,
 }
 
 /// The delay in seconds that the text asks for (`try again in 5 minutes`, `Greylisted for 300 seconds`): at least a

@@ -108,7 +108,7 @@ fn a_reply_says_how_far_it_reaches_and_whether_a_name_was_looked_up() {
     ] {
         let reply = Reply::parse(&format!("{raw}\r\n")).unwrap();
         let finding = judge(Rcpt, &reply);
-        let told = (finding.scope, finding.hint, finding.by_name);
+        let told = (finding.reception.scope, finding.reception.hint, finding.by_name);
         assert_eq!(told, (scope, hint, by_name), "{raw}");
     }
 }
