@@ -106,6 +106,9 @@ mod tests {
         let texts: HashSet<_> = proofs().map(Proof::text).collect();
         let parties: HashSet<_> = of(1).map(Caller::party).collect();
         assert_eq!((texts.len(), parties.len()), (5, 5), "{parties:?}");
+        let kinds: Vec<_> = proofs().map(|proof| (proof.kind(), proof.is_test())).collect();
+        assert_eq!((kinds[0], kinds[4]), (("key", false), ("session", false)));
+        assert!(Proof::Key { id: key, version: 1, is_test: true }.is_test());
         let wider: HashSet<_> = of(1).chain(of(2)).map(Caller::wider_party).collect();
         assert_eq!(wider.len(), 4, "keys and sessions of two accounts: {wider:?}");
         assert!(wider.is_disjoint(&parties));
