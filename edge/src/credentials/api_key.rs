@@ -294,6 +294,9 @@ mod tests {
             assert!(text.starts_with(prefix) && text.len() == 73, "{text}");
             assert_eq!(ApiKey::verify(&keys(), &text), Some(key));
             assert!(ApiKey::is_meant(&text));
+            let (covered, checksum) = text.split_at(67);
+            let due = crc32fast::hash(covered.as_bytes());
+            assert_eq!(super::base62::parse(checksum), Some(due.into()), "scanners know it");
         }
         assert!(!ApiKey::is_meant("eyJhbGciOiJIUzI1NiJ9.e30.x"), "a session");
     }

@@ -120,6 +120,7 @@ mod tests {
             ("Empf=C3=A4nger", "Empfänger"),
             ("a=b ip=12 q=AZ c==", "a=b ip=12 q=AZ c=="),
             ("Empf=E4nger", "Empf=E4nger"),
+            ("=C3=A4=x", "ä=x"),
             ("host=callback", "host=callback"),
             ("=D0=BD=D0=B5=D1=82 =D1=82=D0=B0=D0=BA", "нет так"),
             ("=", "="),
