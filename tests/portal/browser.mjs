@@ -4,10 +4,13 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { setTimeout as sleep } from "node:timers/promises";
 import { chromium } from "playwright-core";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
+/** Milliseconds by which responses are late, by their path. */
+const LATE = process.env.SLOW === undefined ? {} : { "/v1/": 800, "/assets/": 200 };
 
 export function launch() {
   return chromium.launch({
@@ -67,6 +70,19 @@ export async function openWindow(browser, stack, { foreign = [], ...options } = 
       document.addEventListener("securitypolicyviolation", (event) => {
         console.error(`policy violation: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`);
       });
+    });
+  }
+  for (const [path, ms] of Object.entries(LATE)) {
+    await context.route(`**${path}**`, async (route) => {
+      await sleep(ms);
+      // The test, or the page, may have ended.
+      await route.fallback().catch(() => {});
+    });
+  }
+  if (process.env.SLOW !== undefined && options.javaScriptEnabled !== false) {
+    await context.addInitScript(() => {
+      const next = globalThis.requestAnimationFrame;
+      globalThis.requestAnimationFrame = (draw) => setTimeout(() => next(draw), 400);
     });
   }
   const page = await context.newPage();

@@ -1,8 +1,10 @@
 //! The whole service: sandbox, origin and edge, connected to each other.
 
+use std::env;
+
 use anyhow::Result;
 
-use super::{Edge, Origin, edge, origin, secret};
+use super::{Edge, Origin, edge, origin, secret, shim::Fault};
 use crate::servers::Sandbox;
 
 /// A running service, whose components can be inspected, killed and restarted.
@@ -78,8 +80,17 @@ impl StackBuilder {
         let origin = origin.start().await?;
         let mut urls = vec![origin.url.as_str()];
         urls.extend(self.more_origins.iter().map(String::as_str));
-        let edge = self.edge.origins(&urls).ring("TICKET_SECRET", &tickets);
-        Ok(Stack { edge: edge.start().await?, origin, sandbox })
+        let mut edge = self.edge.origins(&urls).ring("TICKET_SECRET", &tickets);
+        let is_slow = env::var_os("SLOW").is_some();
+        if is_slow {
+            edge = edge.shimmed();
+        }
+        let edge = edge.start().await?;
+        if is_slow {
+            let late = Fault { part: "mail", times: u32::MAX, delay_ms: 700, ..Fault::default() };
+            edge.fail(&[late]).await;
+        }
+        Ok(Stack { edge, origin, sandbox })
     }
 
     /// Starts all components and waits until they answer.
