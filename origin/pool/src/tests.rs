@@ -63,6 +63,17 @@ const CLOSED: Signal<'_> = Signal::Refused(Refusal {
     words: "",
 });
 
+/// A machine that closes new sessions before any recipient is named.
+const SHUT: Signal<'_> = Signal::Refused(Refusal {
+    before_rcpt: true,
+    closing: true,
+    about_our_address: false,
+    about_our_rate: false,
+    is_trouble: false,
+    hint: None,
+    words: "",
+});
+
 fn banned(before_rcpt: bool) -> Signal<'static> {
     Signal::Refused(Refusal {
         before_rcpt,

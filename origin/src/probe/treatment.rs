@@ -1,6 +1,5 @@
-//! How servers treat us: a reply as the pool's signal; and the stops of lists. A machine or operator that answered us
-//! and then began to refuse us, mostly by a packet filter, is left alone by lists until one of their lines, let
-//! through each minute, is answered.
+//! Turns a reply into the pool's signal, and keeps the stops of lists: a machine or operator that answered us and then
+//! began to refuse us, mostly by a packet filter, gets only one line of a list a minute, until it answers one.
 
 use std::{collections::HashMap, net::IpAddr, time::Duration};
 

@@ -104,7 +104,7 @@ async fn a_silent_server_is_a_timeout_at_its_stage_when_the_budget_ends() {
         assert_eq!(answer, (SmtpTimeout, Reason::Timeout, stage));
         let took = started.elapsed();
         // Without the budget, the probe would never end; a busy machine may take a little longer.
-        assert!((300..8_000).contains(&took.as_millis()), "{took:?}");
+        assert!((300..3_000).contains(&took.as_millis()), "{took:?}");
     }
 }
 
@@ -119,7 +119,7 @@ async fn one_byte_at_a_time_does_not_stretch_the_budget() {
     let started = now();
     let answer = answer_of(&server, &[("RCPT_BUDGET_MS", "300")]).await;
     assert_eq!(answer, (SmtpTimeout, Reason::Timeout, Stage::Banner));
-    assert!(started.elapsed() < Duration::from_secs(8));
+    assert!(started.elapsed() < Duration::from_secs(3));
 }
 
 #[tokio::test]

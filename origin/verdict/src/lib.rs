@@ -119,7 +119,7 @@ pub enum Scope {
     Rate,
 }
 
-/// How a server treats us, by its reply. The pool uses it to decide when to connect again.
+/// A reply's meaning for later connections: the pool decides by it when to connect again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reception {
     pub scope: Scope,

@@ -23,7 +23,7 @@ pub(super) fn judge(stage: Stage, reply: &Reply) -> Finding {
     super::judge(stage, reply, &Parties::default())
 }
 
-/// How far the reason reaches beyond the recipient; a refusal of us without another reason may reach any way.
+/// The scope that follows from a reason. `Blocked` has none of its own: its words decide.
 fn reach(reason: Reason, code: u16, finding: &Finding) -> Scope {
     match reason {
         Reason::Blocked => finding.reception.scope,

@@ -13,14 +13,11 @@ from rcpt_client import AsyncRcpt, Rcpt, RcptError, WebhookError, answer, verify
 from rcpt_client.generated.api.quota import show_quota
 
 URLS = json.loads(sys.argv[1])
-# Seconds: a call that keeps its time of at most four ends before, also on a busy machine. One that forgets it never ends,
-# or after 30 s.
-LATE = 20
 HOSTILE = ["silent", "drip", "busy", "in_use", "closed"]
 
 
 def hold(name: str, error: RcptError, seconds: float) -> None:
-    assert seconds < LATE, f"{name}: {seconds} s"
+    assert seconds < 6, f"{name}: {seconds} s"
     assert error.status == (503 if name == "busy" else 0), f"{name}: {error}"
     assert "Idempotency" not in error.message, f"{name}: {error}"
 
@@ -67,7 +64,7 @@ with Rcpt(URLS["silent"], "key", timeout=60) as rcpt:
     try:
         rcpt.check("a@b.example", timeout=0.3)
     except RcptError as error:
-        assert error.status == 0 and time.monotonic() - start < LATE, error
+        assert error.status == 0 and time.monotonic() - start < 2, error
     else:
         raise AssertionError("no error")
 
@@ -78,7 +75,7 @@ async def quick() -> None:
         try:
             await rcpt.decide("a@b.example", timeout=0.3)
         except RcptError as error:
-            assert error.status == 0 and time.monotonic() - start < LATE, error
+            assert error.status == 0 and time.monotonic() - start < 2, error
         else:
             raise AssertionError("no error")
 
@@ -92,10 +89,11 @@ def hidden(call, kind: type[Exception]) -> None:
     try:
         call()
     except kind as error:
+        # Without the traceback, which reads the files that it quotes.
         seconds = time.monotonic() - start
         text = "".join(traceback.format_exception(error)) + repr(error)
         # The traceback quotes this file's lines, which don't have the secret in one piece.
-        assert SECRET_TEXT not in text and seconds < LATE, text
+        assert SECRET_TEXT not in text and seconds < 1, text
     else:
         raise AssertionError(f"no {kind}")
 

@@ -95,8 +95,7 @@ async fn a_smaller_budget_is_kept_as_well() {
     let started = Instant::now();
     let verdict = origin.probe("slow@sandbox.test").await;
     assert_eq!(verdict.status, Status::SmtpTimeout, "{verdict:?}");
-    // The ordinary budget is ten seconds.
-    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
 }
 
 #[tokio::test]

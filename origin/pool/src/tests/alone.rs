@@ -23,16 +23,7 @@ async fn an_idle_session_needs_no_gate_of_the_address() {
     let want = at("mx", "198.51.100.7");
     let of = |domain: &str, afresh| Wanted { domain: domain.to_owned(), afresh, ..want.clone() };
     want.received(&pool, ANSWERED).await;
-    let busy = Signal::Refused(Refusal {
-        before_rcpt: true,
-        closing: true,
-        about_our_address: false,
-        about_our_rate: false,
-        is_trouble: false,
-        hint: None,
-        words: "",
-    });
-    of("a.example", true).received(&pool, busy).await;
+    of("a.example", true).received(&pool, SHUT).await;
     let refused = of("b.example", true).ask(&pool).await.err().map(|refused| refused.cause);
     assert_eq!(refused, Some(Cause::Address));
     let asked = of("b.example", false).ask(&pool).now_or_never();

@@ -7,8 +7,10 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{ANSWERED, BUDGET, CLOSED, NOW, Wanted, at, banned, google, pool, pool_of, pool_since};
-use crate::{Acquired, Cause, Class, Pool, Refusal, Refused, Signal};
+use super::{
+    ANSWERED, BUDGET, CLOSED, NOW, SHUT, Wanted, at, banned, google, pool, pool_of, pool_since,
+};
+use crate::{Acquired, Cause, Class, Pool, Refused, Signal};
 
 #[tokio::test(start_paused = true)]
 async fn a_domain_that_refuses_us_is_asked_once_in_ten_seconds_and_its_neighbours_as_before() {
@@ -42,17 +44,8 @@ async fn a_consumer_domain_has_no_gate() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_closes_on_us_changes_nothing_for_its_neighbours() {
     let pool = pool();
-    let closing = Signal::Refused(Refusal {
-        before_rcpt: true,
-        closing: true,
-        about_our_address: false,
-        about_our_rate: false,
-        is_trouble: false,
-        hint: None,
-        words: "",
-    });
     let bad = at("mx1", "198.51.100.1");
-    bad.received(&pool, closing).await;
+    bad.received(&pool, SHUT).await;
     for n in 2..20 {
         let started = Instant::now();
         at(&format!("mx{n}"), &format!("198.51.100.{n}")).received(&pool, ANSWERED).await;
