@@ -55,7 +55,8 @@ impl HostProbe<'_> {
         };
         let finding = self.client.judge_answer(&answer, &self.question.address);
         // A refusal of the session may be caused by earlier recipients instead of the current recipient. It has no
-        // consequence but the refused recipient: if a new session is refused too, that counts.
+        // consequence but the refused recipient, which is taken back if a new session accepts it: if it is refused too,
+        // that counts.
         let demands_tls =
             finding.demands_tls && session.capabilities().starttls && !session.is_encrypted();
         if demands_tls {
@@ -69,6 +70,7 @@ impl HostProbe<'_> {
         if needs_new {
             if matches!(answer, Answer::Rcpt(_)) {
                 permit.note(Signal::Unread);
+                progress.refused_by = permit.address();
             }
             session.quit(permit);
             return Resumed::Refused;
@@ -168,6 +170,11 @@ impl HostProbe<'_> {
             }
         };
         self.note(&permit, finding, stage, reply);
+        if finding.status == Status::Accepted
+            && progress.refused_by.take().is_some_and(|by| Some(by) == permit.address())
+        {
+            permit.take_back_refusal();
+        }
         if stage == Stage::Rcpt && self.is_list() {
             progress.undecided = self.client.wording(reply, &finding, &self.question.address);
         }

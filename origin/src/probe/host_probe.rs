@@ -92,6 +92,8 @@ pub(super) struct Progress {
     pub admitted: bool,
     /// True if a host that couldn't be asked has answered about a recipient within a day.
     pub has_spoken: bool,
+    /// The machine that refused the recipient in a used session.
+    pub refused_by: Option<IpAddr>,
     /// Addresses of the host to which connecting was tried.
     pub tried: Vec<IpAddr>,
     pub times: Arc<Times>,
@@ -124,6 +126,7 @@ impl Default for Progress {
             undecided: None,
             admitted: false,
             has_spoken: false,
+            refused_by: None,
             tried: Vec::new(),
             times: Arc::new(Times::from_now()),
         }

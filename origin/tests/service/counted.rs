@@ -117,6 +117,24 @@ async fn greylisting_by_name_stops_no_list() {
     assert_eq!(other.status, Status::Accepted);
 }
 
+/// A new session that accepts the recipient takes the refusal of a used one back; one that refuses it doesn't.
+#[tokio::test]
+async fn a_guess_that_a_used_session_refuses_counts_like_any_other() {
+    let counters = Arc::new(Counters::default());
+    let internet = internet(&counters, "550 5.1.1 no such user").await;
+    let origin = internet.origin(&[("RCPT_SESSION_INTERVAL_MS", "0")]);
+    for n in 0..12 {
+        let customer = verdict_for(&origin, "customer", &format!("ann{n}@victim.org")).await;
+        assert_eq!(customer.status, Status::Accepted, "{n}");
+        let guess = verdict_for(&origin, "guesser", &format!("name{n}@evil.org")).await;
+        // Each costs two of the account's four: a 421 at the customer's session, and a 550.
+        let is_asked = (guess.status, guess.reason) == (Status::Refused, Reason::NoSuchMailbox);
+        assert_eq!(is_asked, n < 2, "{n}: {:?}", guess.reason);
+    }
+    // The customer's control recipient was the third.
+    assert_eq!(counters.refused.load(Ordering::Relaxed), 3);
+}
+
 /// One 421 in a session that had served another recipient is no limit of recipients for an hour.
 #[tokio::test]
 async fn after_one_421_in_a_used_session_others_have_their_evidence_in_few_sessions() {

@@ -165,6 +165,13 @@ impl RefusedLately {
         self.refused.push_back((now, party.map(|party| (party.group, party.account))));
     }
 
+    pub(crate) fn take_back(&mut self, party: Party) {
+        let own = Some((party.group, party.account));
+        if let Some(last) = self.refused.iter().rposition(|(_, by)| *by == own) {
+            self.refused.remove(last);
+        }
+    }
+
     pub(crate) fn may_ask(&self, asking: Asking, now: Instant) -> Option<Instant> {
         if self.refused.is_empty() || self.most == usize::MAX {
             return None;

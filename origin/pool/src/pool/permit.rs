@@ -115,6 +115,11 @@ impl<S: Send + 'static> Permit<S> {
         }
     }
 
+    /// A recipient that the machine had refused in a used session is accepted in this one: the session was at its end.
+    pub fn take_back_refusal(&self) {
+        self.pool.take_back_refusal(self);
+    }
+
     pub fn spares_refusal(&self) -> bool {
         self.pool.spares_refusal(self)
     }

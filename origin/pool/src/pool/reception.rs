@@ -58,6 +58,12 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
+    pub(super) fn take_back_refusal(&self, permit: &Permit<S>) {
+        if let Some(site) = self.lock().sites.all.get_mut(&permit.want.site) {
+            site.here.meter(permit.want.meter).lately.take_back(permit.want.party);
+        }
+    }
+
     pub(super) fn spares_refusal(&self, permit: &Permit<S>) -> bool {
         let (mut state, now) = (self.lock(), Instant::now());
         let site = state.sites.all.get_mut(&permit.want.site);

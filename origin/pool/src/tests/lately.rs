@@ -64,6 +64,25 @@ async fn guesses(pool: &Arc<Pool<u32>>, want: &Wanted) -> usize {
     count
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_acceptance_takes_back_one_refusal_of_its_account_and_nobody_elses() {
+    let pool = pool();
+    let granted = async |account| match single(account).ask(&pool).await {
+        Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) => permit,
+        Err(refused) => panic!("{account}: {refused:?}"),
+    };
+    assert_eq!(guesses(&pool, &single("guesser")).await, 4);
+    for _ in 0..3 {
+        granted("customer").await.note(Signal::Unread);
+        let again = granted("customer").await;
+        again.note(ANSWERED);
+        again.take_back_refusal();
+        again.take_back_refusal();
+    }
+    assert!(!asks(&pool, &single("guesser"), true).await);
+    assert_eq!(guesses(&pool, &single("customer")).await, 2, "half of what the guesser left");
+}
+
 /// The account gets its history at another server.
 async fn history(pool: &Arc<Pool<u32>>, account: &str, refused: bool) {
     for _ in 0..10 {
