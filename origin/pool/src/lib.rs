@@ -21,13 +21,10 @@ mod asker {
     pub(crate) mod pasts;
 }
 mod bounded;
-mod idle;
 mod keys;
 mod limits {
     pub(crate) mod bans;
-    mod bucket;
     pub(crate) mod gates;
-    mod hour;
     pub(crate) mod meter;
     pub(crate) mod rate;
     pub(crate) mod refused;
@@ -38,22 +35,18 @@ mod places {
 }
 mod pool;
 mod question;
-mod queue {
-    mod shares;
-    pub(crate) mod waiting;
-}
+mod queue;
 mod settings;
 mod share;
 mod site;
 mod sites;
 
 pub use keys::HashKey;
-pub use limits::meter::Totals;
 pub use places::{operators, sources::is_new};
 pub use pool::{
     Pool,
     permit::{Acquired, Permit},
-    status::{Entries, SiteStatus, Status},
+    status::{Entries, SiteStatus, Status, Totals},
 };
 pub use question::{
     Asker, Cause, Class, Question, Refusal, Refused, Signal, Source, SourceClass, Target, Wait,

@@ -6,10 +6,10 @@
 mod ending;
 pub(crate) mod permit;
 mod place;
-mod reception;
 pub(crate) mod status;
 
 use std::{
+    collections::BTreeMap,
     net::IpAddr,
     sync::{
         Arc,
@@ -23,11 +23,12 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep_until};
 
 use permit::{Acquired, Permit, Queued};
+use status::Totals;
 
 use crate::{
     asker::pasts::Pasts,
-    keys::{HashKey, SiteKey},
-    limits::{bans::Bans, meter::Totals},
+    keys::{HashKey, OperatorId, SiteKey},
+    limits::bans::Bans,
     question::{Cause, Not, Question, Refused, Target},
     settings::Settings,
     site::{Asked, Here, Site},
@@ -51,13 +52,22 @@ pub(crate) struct State<S> {
     bans: Bans,
     /// Unix time since which a blocklist contains each source address, by number.
     listed: Vec<Option<u64>>,
-    /// [`Totals`] of all machines without a known operator; records of a single machine expire soon.
-    others: Totals,
+    /// By operator and source address; `None` for all machines without a known operator.
+    totals: BTreeMap<Option<(OperatorId, usize)>, Totals>,
     #[cfg(test)]
     pub sweeps: usize,
 }
 
 impl<S> State<S> {
+    fn count(&mut self, site: &SiteKey, add: impl FnOnce(&mut Totals)) {
+        let of = match site {
+            SiteKey::Operator(operator, identity) => Some((*operator, *identity)),
+            SiteKey::Network(_) => None,
+            SiteKey::Route(_) => return,
+        };
+        add(self.totals.entry(of).or_default());
+    }
+
     /// Any use of a site that may change its number of idle sessions.
     fn at<R>(&mut self, key: &SiteKey, act: impl FnOnce(&mut Site<S>) -> R) -> Option<R> {
         let site = self.sites.all.get_mut(key)?;
@@ -94,7 +104,7 @@ impl<S: Send + 'static> Pool<S> {
             pasts: Pasts::default(),
             bans: Bans::default(),
             listed: Vec::new(),
-            others: Totals::default(),
+            totals: BTreeMap::new(),
             #[cfg(test)]
             sweeps: 0,
         };

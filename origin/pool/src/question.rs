@@ -219,6 +219,17 @@ pub enum Signal<'a> {
     Unread,
 }
 
+impl Signal<'_> {
+    pub(crate) const fn is_refused_recipient(self) -> bool {
+        match self {
+            Self::Answered { refused } => refused,
+            Self::AcceptedLikeAny => false,
+            Self::Refused(refusal) => !refusal.before_rcpt,
+            Self::Unread => true,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal<'a> {
     /// True before any recipient was named: the refusal is the machine's, not a domain's.

@@ -1,11 +1,10 @@
 //! One site: a unit of session limits with its waiting checks. It asks the rooms' rules, grants, serves and ends; it
 //! knows no lock, no task and no await.
 
-mod ending;
 mod hear;
 mod here;
 
-use std::time::Duration;
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use tokio::{
     sync::{oneshot, watch},
@@ -16,11 +15,10 @@ pub(crate) use here::Here;
 use here::Room;
 
 use crate::{
-    idle::IdleSession,
-    keys::MeterKey,
+    keys::{Key, MeterKey},
     places::sources::Rest,
     question::{Cause, Not, Want, earlier},
-    queue::waiting::{Most, Queue},
+    queue::{Most, Queue},
     settings::Settings,
 };
 
@@ -33,6 +31,33 @@ pub(crate) struct Grant<S> {
     /// Request to the holder to close the session, because others are waiting.
     pub cut: watch::Receiver<bool>,
     pub idle: Option<IdleSession<S>>,
+}
+
+pub(crate) const MAX_IDLE_SITE: usize = 64;
+
+/// A session that waits for its next recipient.
+pub(crate) struct IdleSession<S> {
+    pub host: Arc<str>,
+    pub identity: usize,
+    pub meter: MeterKey,
+    pub address: Option<IpAddr>,
+    pub group: Key,
+    pub is_shared: bool,
+    pub since: Instant,
+    pub session: S,
+}
+
+impl<S> IdleSession<S> {
+    pub(crate) fn serves(&self, want: &Want) -> bool {
+        let is_its_machine = self.is_shared && self.meter.is_some() && self.meter == want.meter;
+        !want.afresh
+            && (*self.host == *want.host || is_its_machine)
+            && self.identity == want.identity
+    }
+
+    pub(crate) fn is_over(&self, max_idle: Duration, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= max_idle
+    }
 }
 
 pub(crate) type Answer<S> = Result<(Box<Want>, Grant<S>), Not>;
@@ -169,7 +194,7 @@ impl<S> Site<S> {
         self.queue.len()
     }
 
-    pub(crate) fn meter_of(&mut self, machine: std::net::IpAddr, now: Instant) -> MeterKey {
+    pub(crate) fn meter_of(&mut self, machine: IpAddr, now: Instant) -> MeterKey {
         let queue = &self.queue;
         self.here.meter_of(machine, || queue.iter().map(|it| it.want.meter).collect(), now)
     }

@@ -19,7 +19,7 @@ use tokio::{
 
 use super::{
     Acquired, Asker, Class, HashKey, Limits, Pace, Permit, Pool, Question, Refusal, Refused,
-    Settings, Signal, Source, SourceClass, Target, Wait, idle::MAX_IDLE_SITE, operators::Operators,
+    Settings, Signal, Source, SourceClass, Target, Wait, operators::Operators, site::MAX_IDLE_SITE,
 };
 
 mod addresses;

@@ -1,10 +1,10 @@
 //! Counters for one operator from one source address, or for one machine of no known operator.
 
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::{
-    bucket::{Bucket, per_minute},
     rate::Rate,
     refused::{Asking, RefusedLately, RefusedPerHour},
 };
@@ -14,21 +14,6 @@ use crate::{
     settings::Limits,
 };
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Totals {
-    #[serde(rename = "sessions_total")]
-    pub sessions: u64,
-    #[serde(rename = "recipients_total")]
-    pub recipients: u64,
-    #[serde(rename = "refused_total")]
-    pub refused: u64,
-    #[serde(rename = "refusals_of_us_total")]
-    pub refusals_of_us: u64,
-    /// Sessions that were ended because they were held for long while others waited.
-    #[serde(rename = "cut_total")]
-    pub cut: u64,
-}
-
 pub(crate) struct Meter {
     limits: Limits,
     pub in_use: usize,
@@ -36,7 +21,6 @@ pub(crate) struct Meter {
     pub rate: Rate,
     pub per_hour: RefusedPerHour,
     pub lately: RefusedLately,
-    pub totals: Totals,
     recipients: Bucket,
     new_sessions: Bucket,
     new_sessions_alone: Bucket,
@@ -52,7 +36,6 @@ impl Meter {
             rate: Rate::new(limits.interval),
             per_hour: RefusedPerHour::new(limits.refused_per_hour),
             lately: RefusedLately::new(limits.refused_lately),
-            totals: Totals::default(),
             recipients: Bucket::default(),
             new_sessions: Bucket::default(),
             new_sessions_alone: Bucket::default(),
@@ -91,7 +74,6 @@ impl Meter {
     }
 
     pub(crate) fn take_recipient(&mut self, warm_up: Option<usize>, now: Instant) {
-        self.totals.recipients += 1;
         if self.limits != Limits::NONE {
             let (interval, burst) = per_minute(self.limits.recipients_per_minute);
             self.recipients.take(interval, burst, now);
@@ -103,7 +85,6 @@ impl Meter {
     }
 
     pub(crate) fn take_session(&mut self, group: Key, now: Instant) {
-        self.totals.sessions += 1;
         if self.rate.lowered_alone() == Some(group) {
             self.new_sessions_alone.take(self.rate.interval(), 0, now);
         }
@@ -129,13 +110,42 @@ impl Meter {
     }
 }
 
+/// A rate: some may come at once, and further ones at an interval.
+#[derive(Clone, Copy, Default)]
+struct Bucket {
+    next: Option<Instant>,
+}
+
+impl Bucket {
+    fn not_before(&self, now: Instant) -> Option<Instant> {
+        self.next.filter(|due| *due > now)
+    }
+
+    /// After a pause, one more than `burst` may come at once.
+    fn take(&mut self, interval: Duration, burst: usize, now: Instant) {
+        if interval.is_zero() {
+            return;
+        }
+        let burst = u32::try_from(burst).unwrap_or(u32::MAX);
+        let earliest = now.checked_sub(interval.saturating_mul(burst)).unwrap_or(now);
+        let from = self.next.map_or(earliest, |due| due.max(earliest));
+        self.next = Some(from + interval);
+    }
+}
+
+/// Interval and burst of a number per minute. The burst is what comes in ten seconds.
+fn per_minute(number: usize) -> (Duration, usize) {
+    let number = u32::try_from(number).unwrap_or(u32::MAX).max(1);
+    (Duration::from_secs(60) / number, (number / 6).max(1) as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use tokio::time::Instant;
 
-    use super::Meter;
+    use super::{Bucket, Meter, per_minute};
     use crate::settings::Limits;
 
     const LIMITS: Limits = Limits {
@@ -157,5 +167,20 @@ mod tests {
             let until = meter.may_open(1, now).err().and_then(|not| not.until);
             assert_eq!(until.map(|until| until - now), due);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn recipients_come_at_their_rate_after_a_burst() {
+        let (mut recipients, now) = (Bucket::default(), Instant::now());
+        let (interval, burst) = per_minute(60);
+        let mut at_once = 0;
+        while recipients.not_before(now).is_none() {
+            recipients.take(interval, burst, now);
+            at_once += 1;
+        }
+        assert_eq!(at_once, 11);
+        let wait = recipients.not_before(now).unwrap() - now;
+        assert_eq!(wait, Duration::from_secs(1));
+        assert!(recipients.not_before(now + wait).is_none());
     }
 }

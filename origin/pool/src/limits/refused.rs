@@ -11,7 +11,6 @@ use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-use super::hour::{FIRST_SLICE, Hour, SLICE};
 use crate::{
     bounded::Bounded,
     keys::Key,
@@ -36,6 +35,11 @@ const INVENTED_UNTIL: usize = 7;
 const LISTS_SHARE: f64 = 0.75;
 const WINDOW: Duration = Duration::from_secs(600);
 const HOUR: Duration = Duration::from_secs(3_600);
+/// The hour is counted in slices.
+const SLICE: Duration = Duration::from_secs(300);
+const SLICES: u32 = 12;
+/// Number of the first slice: no slice of the hour before it has a number below zero.
+const FIRST_SLICE: u64 = SLICES as u64;
 const MAX_PARTIES: usize = 20_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -237,6 +241,47 @@ impl RefusedLately {
         }
         self.invented.retain(|(at, _)| now.saturating_duration_since(*at) < WINDOW);
     }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Hour {
+    last: u64,
+    counts: [u32; SLICES as usize],
+}
+
+impl Hour {
+    fn count(&mut self, slice: u64) {
+        self.advance(slice);
+        if let Some(count) = self.counts.get_mut(index(slice)) {
+            *count += 1;
+        }
+    }
+
+    fn advance(&mut self, slice: u64) {
+        let passed = slice.saturating_sub(self.last).min(u64::from(SLICES));
+        for n in 0..passed {
+            if let Some(count) = self.counts.get_mut(index(slice - n)) {
+                *count = 0;
+            }
+        }
+        self.last = self.last.max(slice);
+    }
+
+    fn sum(mut self, slice: u64) -> usize {
+        self.advance(slice);
+        self.counts.iter().map(|count| *count as usize).sum()
+    }
+
+    fn lightens(mut self, slice: u64) -> u64 {
+        self.advance(slice);
+        let first = (slice + 1).saturating_sub(u64::from(SLICES));
+        let oldest = (first..=slice).find(|it| self.counts.get(index(*it)) != Some(&0));
+        oldest.unwrap_or(slice) + u64::from(SLICES)
+    }
+}
+
+fn index(slice: u64) -> usize {
+    usize::try_from(slice % u64::from(SLICES)).unwrap_or_default()
 }
 
 #[cfg(test)]

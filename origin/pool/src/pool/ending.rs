@@ -9,8 +9,8 @@ use tokio::time::{Duration, Instant, sleep};
 
 use super::{Pool, State};
 use crate::{
-    idle::{IdleSession, MAX_IDLE_SITE},
     keys::SiteKey,
+    site::{IdleSession, MAX_IDLE_SITE},
     sites::SWEEP_STEPS,
 };
 
@@ -99,7 +99,7 @@ impl<S> State<S> {
     ) -> Option<Instant> {
         let (is_cut, due) =
             self.at(key, |site| (site.end(id, answered, idle, now), site.serve(now)))?;
-        self.others.cut += u64::from(is_cut && key.is_network());
+        self.count(key, |totals| totals.cut += u64::from(is_cut));
         due
     }
 

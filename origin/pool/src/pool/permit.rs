@@ -1,4 +1,5 @@
-//! The permit for one session; dropping it makes room for another session.
+//! The permit for one session, through which its holder says how the server reacted, with the consequences for later
+//! checks. Dropping it makes room for another session.
 
 use std::{
     future::pending,
@@ -16,9 +17,10 @@ use tokio::{
 
 use super::{Pool, State};
 use crate::{
-    idle::IdleSession,
-    question::{Refused, Signal, Want},
-    site::{Answer, Grant},
+    keys::SiteKey,
+    limits::rate::Change,
+    question::{Refusal, Refused, Signal, Want},
+    site::{Answer, Grant, IdleSession},
 };
 
 pub enum Acquired<S: Send + 'static> {
@@ -35,10 +37,10 @@ impl<S: Send + 'static> Acquired<S> {
     ) -> Self {
         let Grant { id, meter, cut, idle } = grant;
         want.meter = meter;
-        if want.site.is_network() {
-            state.others.sessions += u64::from(idle.is_none());
-            state.others.recipients += 1;
-        }
+        state.count(&want.site, |totals| {
+            totals.sessions += u64::from(idle.is_none());
+            totals.recipients += 1;
+        });
         let is_blameless = idle.as_ref().is_none_or(|idle| idle.is_shared);
         let session = idle.map(|IdleSession { address, session, .. }| {
             want.address = address;
@@ -101,7 +103,8 @@ impl<S: Send + 'static> Permit<S> {
             Signal::Refused(_) => self.is_blameless.store(false, Ordering::Relaxed),
             Signal::Unread => {}
         }
-        self.pool.note(self, signal, !self.is_control.load(Ordering::Relaxed));
+        let is_asked_for = !self.is_control.load(Ordering::Relaxed);
+        self.pool.hear(&self.want, signal, is_asked_for);
     }
 
     /// Completes when the session has been held for long and others wait for it. The caller must then close the
@@ -117,17 +120,32 @@ impl<S: Send + 'static> Permit<S> {
 
     /// A recipient that the machine had refused in a used session is accepted in this one: the session was at its end.
     pub fn take_back_refusal(&self) {
-        self.pool.take_back_refusal(self);
+        if let Some(site) = self.pool.lock().sites.all.get_mut(&self.want.site) {
+            site.here.meter(self.want.meter).lately.take_back(self.want.party);
+        }
     }
 
     pub fn spares_refusal(&self) -> bool {
-        self.pool.spares_refusal(self)
+        let (mut state, now) = (self.pool.lock(), Instant::now());
+        let site = state.sites.all.get_mut(&self.want.site);
+        site.is_none_or(|site| {
+            let meter = site.here.meter(self.want.meter);
+            meter.lately.spares_one(self.want.class, now) && meter.per_hour.spares_one(now)
+        })
     }
 
     /// Counts an additional recipient: the control recipient, or an accepted one that is asked about again behind it.
     pub fn count_recipient(&self) {
         let is_invented = !self.is_control.swap(true, Ordering::Relaxed);
-        self.pool.count_recipient(self, is_invented);
+        let (mut state, want) = (self.pool.lock(), &self.want);
+        state.count(&want.site, |totals| totals.recipients += 1);
+        if let Some(site) = state.sites.all.get_mut(&want.site) {
+            let (meter, now) = (site.here.meter(want.meter), Instant::now());
+            meter.take_recipient(want.warm_up, now);
+            if is_invented {
+                meter.lately.take_invented(want.class, now);
+            }
+        }
     }
 
     pub fn keep(self, session: S) {
@@ -157,6 +175,55 @@ impl<S: Send + 'static> Permit<S> {
             None => self.is_released = true,
             // The session is closed before the permit is dropped, which makes room for another session.
             Some(session) => (pool.close)(session),
+        }
+    }
+}
+
+impl<S: Send + 'static> Pool<S> {
+    /// `is_asked_for` is false for a reply about the control recipient. An answer may let waiting checks go on.
+    fn hear(self: &Arc<Self>, want: &Want, signal: Signal<'_>, is_asked_for: bool) {
+        if matches!(want.site, SiteKey::Route(_)) {
+            return;
+        }
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.count(&want.site, |totals| {
+            totals.refused += u64::from(signal.is_refused_recipient());
+            totals.refusals_of_us += u64::from(matches!(signal, Signal::Refused(_)));
+        });
+        let State { sites, pasts, bans, .. } = &mut *state;
+        let Some(site) = sites.all.get_mut(&want.site) else { return };
+        let meter = site.here.meter(want.meter);
+        // While another session is open, the server's connection limit may be the reason.
+        let is_alone = meter.in_use + meter.idle <= 1;
+        if let (Signal::Refused(Refusal { before_rcpt: true, is_trouble: false, .. }), true) =
+            (signal, is_alone)
+            && let Some(machine) = want.meter
+        {
+            let key = self.machine_key(machine);
+            bans.hear(key, meter.lately.asked_for(now), now);
+            meter.lately.most_since_ban = bans.most(key, now);
+        }
+        if let (Signal::Answered { refused }, true) = (signal, is_asked_for) {
+            pasts.hear(want.party, refused, now);
+        }
+        let change = site.here.hear(want, signal, is_asked_for, now);
+        let rate = &site.here.meter(want.meter).rate;
+        let interval_ms = rate.interval().as_millis() as u64;
+        let words = change.and(rate.lowered()).map(|lowered| lowered.words.clone());
+        let due = state.at(&want.site, |site| site.serve(now)).flatten();
+        drop(state);
+        self.serve_at(due, &want.site);
+        let (Some(change), SiteKey::Operator(operator, identity)) = (change, &want.site) else {
+            return;
+        };
+        let (operator, source) = (&*self.operator_name(*operator), &*self.source(*identity));
+        match change {
+            Change::Lowered => {
+                let words = words.unwrap_or_default();
+                tracing::warn!(operator, source, interval_ms, words, "rate lowered");
+            }
+            Change::Raised => tracing::info!(operator, source, interval_ms, "rate raised"),
         }
     }
 }

@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use super::Pool;
 use crate::{
     keys::{OperatorId, SiteKey},
-    limits::meter::Totals,
     places::{
         operators::OTHER,
         sources::{self, REST_LIFETIME, is_new},
@@ -74,12 +73,28 @@ pub struct SiteStatus {
     pub totals: Totals,
 }
 
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    #[serde(rename = "sessions_total")]
+    pub sessions: u64,
+    #[serde(rename = "recipients_total")]
+    pub recipients: u64,
+    #[serde(rename = "refused_total")]
+    pub refused: u64,
+    #[serde(rename = "refusals_of_us_total")]
+    pub refusals_of_us: u64,
+    /// Sessions that were ended because they were held for long while others waited.
+    #[serde(rename = "cut_total")]
+    pub cut: u64,
+}
+
 impl<S: Send + 'static> Pool<S> {
     pub fn status(&self) -> Status {
         let (now, unix_now) = (Instant::now(), (self.unix_now)());
         let ago =
             |at: Instant| unix_now.saturating_sub(now.saturating_duration_since(at).as_secs());
         let state = self.lock();
+        let totals = |of| state.totals.get(&of).copied().unwrap_or_default();
         let mut operators = Vec::new();
         let mut other = SiteStatus {
             operator: OTHER.to_owned(),
@@ -118,7 +133,7 @@ impl<S: Send + 'static> Pool<S> {
                         warms_up_since: warms_up.filter(|since| is_new(*since, unix_now)),
                         refused_last_hour: meter.per_hour.total(now),
                         refused_per_hour: meter.per_hour.most(),
-                        totals: meter.totals,
+                        totals: totals(Some((*operator, *identity))),
                     });
                 }
                 SiteKey::Network(_) => {
@@ -132,7 +147,7 @@ impl<S: Send + 'static> Pool<S> {
                 SiteKey::Route(_) => {}
             }
         }
-        other.totals = state.others;
+        other.totals = totals(None);
         drop(state);
         operators.sort_by(|a, b| (&a.operator, &a.source).cmp(&(&b.operator, &b.source)));
         operators.push(other);

@@ -4,10 +4,9 @@ use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
-use super::Grant;
+use super::{Grant, IdleSession};
 use crate::{
     asker::costs::{Costs, SLOW},
-    idle::IdleSession,
     keys::{Key, MeterKey, SiteKey},
     limits::{gates::Gates, meter::Meter, refused::Asking},
     question::{Cause, Class, May, Not, Party, Want, both, earlier},
