@@ -23,6 +23,10 @@ const require = createRequire(import.meta.url);
 /** A statement; each parameter is a text or a number. */
 export const statement = (sql, ...params) => ({ sql, params });
 
+/** The table of applied migrations, as wrangler makes it. */
+export const MIGRATIONS = `CREATE TABLE IF NOT EXISTS d1_migrations (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)`;
+
 /** Databases on this machine. Wrangler isn't used, because it takes seconds to load. */
 export class LocalDatabases {
   #ids;

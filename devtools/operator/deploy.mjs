@@ -11,7 +11,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { statement } from "./databases.mjs";
+import { MIGRATIONS, statement } from "./databases.mjs";
 import { Platform, ROOT, Stop, WRANGLER } from "./platform.mjs";
 import { rehearse } from "./rehearsal.mjs";
 import { SecretsFile, isAdmin, named, neededRings, newValue, ownAdmin, ringOf } from "./secrets.mjs";
@@ -54,7 +54,7 @@ async function deploy() {
     did(`new secrets are in ${file.path}: ${secrets.made.join(", ")}`);
   }
   await create(platform, settings, account);
-  migrate(settings, account);
+  await migrate(platform, settings, account);
   await publish(platform, settings, account, secrets.toSet);
   if (changes.length === 0) say("Nothing has changed: the account is as wrangler.toml and this build say.");
   await ready(settings);
@@ -180,14 +180,19 @@ async function create(platform, settings, { databases, jurisdiction, stores, que
   }
 }
 
-function migrate(settings, { databases }) {
-  for (const { binding, name, applied } of databases) {
+/** A migration's text and its record are one call, which the platform runs as a transaction. */
+async function migrate(platform, settings, { databases }) {
+  for (const { id, name, applied } of databases) {
     const known = readdirSync(settings.migrations).filter((file) => file.endsWith(".sql"));
     const newer = applied.filter((file) => !known.includes(file));
     if (newer.length > 0) say(`the database ${name} is newer: this version doesn't know ${newer.join(", ")}`);
-    const pending = known.filter((file) => !applied.includes(file));
+    const pending = known.filter((file) => !applied.includes(file)).sort();
     if (pending.length === 0) continue;
-    wrangler(settings, ["d1", "migrations", "apply", binding, "--remote"]);
+    await platform.query(id, [statement(MIGRATIONS)]);
+    for (const file of pending) {
+      const sql = readFileSync(path.join(settings.migrations, file), "utf8");
+      await platform.query(id, [{ sql: `${sql}\nINSERT INTO d1_migrations (name) VALUES ('${file}');` }]);
+    }
     did(`the database ${name} has ${pending.length} more migrations`);
   }
 }

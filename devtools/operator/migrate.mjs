@@ -5,16 +5,14 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { parseArgs } from "node:util";
-import { LocalDatabases, statement } from "./databases.mjs";
+import { LocalDatabases, MIGRATIONS, statement } from "./databases.mjs";
 
 const require = createRequire(import.meta.url);
 const FOLDER = new URL("../../edge/migrations/", import.meta.url);
 
-/** Migrations are recorded in the same table as wrangler's. */
 async function migrate(databases, database) {
   const run = (sql) => databases.run(database, [statement(sql)]);
-  await run(`CREATE TABLE IF NOT EXISTS d1_migrations (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)`);
+  await run(MIGRATIONS);
   const applied = new Set((await run("SELECT name FROM d1_migrations")).map(({ name }) => name));
   const names = readdirSync(FOLDER).filter((name) => name.endsWith(".sql") && !applied.has(name));
   for (const name of names.sort()) {

@@ -1,4 +1,4 @@
-// Calls Cloudflare's API to read and create resources and to run statements. Wrangler handles migrations and deploys.
+// Calls Cloudflare's API to read and create resources and to run statements. Wrangler deploys the Worker.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

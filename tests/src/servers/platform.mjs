@@ -15,7 +15,8 @@ import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);
 const { Miniflare } = require("miniflare");
-const SLOTS = ["one", "two", "three", "four"];
+/** Each for one database: what a deleted one contained mustn't be in the next. */
+const SLOTS = ["one", "two", "three", "four", "five", "six"];
 const WORKER = `export default {
   async fetch(request, env) {
     const { slot, statements } = await request.json();
@@ -31,7 +32,7 @@ const miniflare = new Miniflare({ modules: true, script: WORKER, compatibilityDa
 const { unstable_splitSqlQuery: split } = require("wrangler");
 
 const load = () => JSON.parse(readFileSync(file, "utf8"));
-const state = { zones: ["acme.test"], records: [], databases: [], namespaces: [], queues: [], workers: {}, domains: [], ...load() };
+const state = { zones: ["acme.test"], records: [], databases: [], created: 0, namespaces: [], queues: [], workers: {}, domains: [], ...load() };
 const save = () => writeFileSync(file, JSON.stringify(state));
 const calls = [];
 let cut, refuse;
@@ -116,7 +117,7 @@ const ROUTES = [
   ["GET /a/d1/database", ({ query }) => page(state.databases.filter(({ name }) => !query.get("name") || query.get("name") === name), query)],
   ["POST /a/d1/database", ({ json }) => {
     if (state.databases.some(({ name }) => name === json.name)) return taken("Database with the same name already exists");
-    const database = { uuid: randomUUID(), name: json.name, jurisdiction: json.jurisdiction ?? null, slot: SLOTS[state.databases.length], version: "production" };
+    const database = { uuid: randomUUID(), name: json.name, jurisdiction: json.jurisdiction ?? null, slot: SLOTS[state.created++], version: "production" };
     state.databases.push(database);
     return database;
   }],
