@@ -16,8 +16,6 @@ use tokio::{
     time::timeout,
 };
 
-use super::HeloIdentity;
-
 /// RFC 8305 §5: recommended delay before the other family is tried in parallel.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
@@ -233,6 +231,110 @@ impl Families {
             IpAddr::V4(_) => self.ipv4,
             IpAddr::V6(_) => self.ipv6,
         }
+    }
+}
+
+/// A HELO name with its addresses. If a family has no address, the system chooses the address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeloIdentity {
+    pub helo_name: String,
+    v4: Option<IpAddr>,
+    v6: Option<IpAddr>,
+    families: Families,
+    /// Unix time since which mail servers have seen the identity's newest address.
+    since: Option<u64>,
+    is_for_free: bool,
+}
+
+impl HeloIdentity {
+    /// The identities made of `sources`, at least one: each name's nth IPv4 address is combined with its nth IPv6
+    /// address. Each identity connects over `families`, or by default over those of its addresses.
+    pub fn all(
+        helo_name: &str,
+        sources: &[SourceAddress],
+        families: Option<Families>,
+    ) -> Vec<Self> {
+        let mut identities: Vec<Self> = Vec::new();
+        for source in sources {
+            let name = source.helo_name.as_deref().unwrap_or(helo_name);
+            let lacks_family = |identity: &&mut Self| {
+                let family = if source.ip.is_ipv4() { identity.v4 } else { identity.v6 };
+                let fits = identity.is_for_free == source.is_for_free;
+                identity.helo_name == name && family.is_none() && fits
+            };
+            match identities.iter_mut().find(lacks_family) {
+                Some(identity) => identity.take(source),
+                None => {
+                    let mut identity = Self::unbound(name);
+                    identity.take(source);
+                    identities.push(identity);
+                }
+            }
+        }
+        if identities.is_empty() {
+            identities.push(Self::unbound(helo_name));
+        }
+        for identity in &mut identities {
+            identity.families = families.unwrap_or_else(|| identity.own_families());
+        }
+        identities
+    }
+
+    /// Creates an identity without addresses, so that the system chooses them.
+    pub fn unbound(helo_name: &str) -> Self {
+        let helo_name = helo_name.to_owned();
+        Self {
+            helo_name,
+            v4: None,
+            v6: None,
+            families: Families::BOTH,
+            since: None,
+            is_for_free: false,
+        }
+    }
+
+    fn take(&mut self, source: &SourceAddress) {
+        let address = if source.ip.is_ipv4() { &mut self.v4 } else { &mut self.v6 };
+        *address = Some(source.ip);
+        self.since = self.since.max(source.since);
+        self.is_for_free = source.is_for_free;
+    }
+
+    const fn own_families(&self) -> Families {
+        match (self.v4, self.v6) {
+            (None, None) => Families::BOTH,
+            (v4, v6) => Families { ipv4: v4.is_some(), ipv6: v6.is_some() },
+        }
+    }
+
+    pub const fn source_for(&self, peer: SocketAddr) -> Option<IpAddr> {
+        if peer.is_ipv4() { self.v4 } else { self.v6 }
+    }
+
+    pub const fn reaches(&self, ip: IpAddr) -> bool {
+        self.families.include(ip)
+    }
+
+    pub const fn since(&self) -> Option<u64> {
+        self.since
+    }
+
+    pub const fn is_for_free(&self) -> bool {
+        self.is_for_free
+    }
+
+    pub const fn class_name(&self) -> &'static str {
+        if self.is_for_free { "free" } else { "known" }
+    }
+
+    /// The identity's addresses, or else its HELO name.
+    pub fn label(&self) -> String {
+        let addresses: Vec<_> = self.addresses().map(|ip| ip.to_string()).collect();
+        if addresses.is_empty() { self.helo_name.clone() } else { addresses.join(" ") }
+    }
+
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.v4.into_iter().chain(self.v6)
     }
 }
 

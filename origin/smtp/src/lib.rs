@@ -8,13 +8,13 @@
 )]
 
 mod dial;
-mod helo_identity;
 mod reply;
 mod session;
 mod tls;
 
-pub use dial::{ConnectFailure, Connection, Dialer, Families, Network, SourceAddress};
-pub use helo_identity::HeloIdentity;
+pub use dial::{
+    ConnectFailure, Connection, Dialer, Families, HeloIdentity, Network, SourceAddress,
+};
 pub use reply::{Capabilities, EnhancedCode, Reply, ReplyError, ReplyParser};
 pub use session::{
     Answer, Broken, Command, Envelope, Failure, Greeting, Patience, Session, Unencodable,

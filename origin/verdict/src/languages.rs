@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{
     phrases::{self, Matcher, Meaning},
-    text::{COLON, IP, REJECTED, STOP, Said, fold::LOST},
+    text::{COLON, IP, LOST, REJECTED, STOP, Said},
 };
 
 /// A file in `data/languages/`: words in their normal spelling, in any case; accents are optional.

@@ -170,3 +170,104 @@ fn source_addresses_of_one_family_leave_the_other_out() {
         assert_eq!(of(both), Families::BOTH, "{both:?}");
     }
 }
+
+fn identities(sources: &[(&str, Option<&str>)]) -> Vec<(String, Vec<String>)> {
+    let sources: Vec<_> = sources
+        .iter()
+        .map(|(ip, name)| SourceAddress {
+            ip: ip.parse().unwrap(),
+            helo_name: name.map(ToOwned::to_owned),
+            since: None,
+            is_for_free: false,
+        })
+        .collect();
+    HeloIdentity::all("one.example", &sources, None)
+        .into_iter()
+        .map(|identity| {
+            let addresses = identity.addresses().map(|ip| ip.to_string()).collect();
+            (identity.helo_name, addresses)
+        })
+        .collect()
+}
+
+#[test]
+fn a_family_without_a_source_address_is_not_connected_to() {
+    let source = |ip: &str| SourceAddress {
+        ip: ip.parse().unwrap(),
+        helo_name: None,
+        since: None,
+        is_for_free: false,
+    };
+    let identity = |ips: &[&str]| {
+        let sources: Vec<_> = ips.iter().map(|ip| source(ip)).collect();
+        HeloIdentity::all("one.example", &sources, None).remove(0)
+    };
+    let reaches = |identity: HeloIdentity| {
+        ["192.0.2.9", "2001:db8::9"].map(|ip| identity.reaches(ip.parse().unwrap()))
+    };
+    assert_eq!(reaches(identity(&[])), [true, true]);
+    assert_eq!(identity(&[]).label(), "one.example");
+    assert_eq!(reaches(identity(&["192.0.2.1"])), [true, false]);
+    assert_eq!(reaches(identity(&["2001:db8::1"])), [false, true]);
+    assert_eq!(reaches(identity(&["192.0.2.1", "2001:db8::1"])), [true, true]);
+}
+
+#[test]
+fn a_name_goes_with_one_address_of_each_family() {
+    assert_eq!(identities(&[]), [("one.example".to_owned(), vec![])]);
+    let two = Some("two.example");
+    let made = identities(&[
+        ("192.0.2.1", None),
+        ("192.0.2.2", two),
+        ("2001:db8::1", None),
+        ("192.0.2.3", None),
+        ("2001:db8::2", two),
+    ]);
+    let shown: Vec<_> =
+        made.iter().map(|(name, ips)| format!("{name} {}", ips.join(" "))).collect();
+    assert_eq!(
+        shown,
+        [
+            "one.example 192.0.2.1 2001:db8::1",
+            "two.example 192.0.2.2 2001:db8::2",
+            "one.example 192.0.2.3"
+        ]
+    );
+}
+
+#[test]
+fn a_name_without_an_address_of_a_family_does_not_dial_it_unless_that_is_said() {
+    let source = SourceAddress {
+        ip: "192.0.2.1".parse().unwrap(),
+        helo_name: None,
+        since: None,
+        is_for_free: false,
+    };
+    let sources = std::slice::from_ref(&source);
+    let dials = |sources: &[SourceAddress], families, peer: &str| {
+        let identity = HeloIdentity::all("one.example", sources, families).remove(0);
+        identity.reaches(peer.parse().unwrap())
+    };
+    let v6_only = Some(Families { ipv4: false, ipv6: true });
+    for (sources, families, v4, v6) in [
+        (&[][..], None, true, true),
+        (&[][..], v6_only, false, true),
+        (sources, None, true, false),
+        (sources, Some(Families::BOTH), true, true),
+    ] {
+        assert_eq!(dials(sources, families, "198.51.100.1"), v4);
+        assert_eq!(dials(sources, families, "2001:db8::2"), v6);
+    }
+}
+
+#[test]
+fn an_identity_says_whether_it_is_for_free_and_since_when() {
+    for (is_for_free, class) in [(true, "free"), (false, "known")] {
+        let ip = "192.0.2.1".parse().unwrap();
+        let source = SourceAddress { ip, helo_name: None, since: Some(7), is_for_free };
+        let identity = HeloIdentity::all("one.example", &[source], None).remove(0);
+        let said = (identity.is_for_free(), identity.class_name(), identity.since());
+        assert_eq!(said, (is_for_free, class, Some(7)));
+        assert_eq!(identity.label(), "192.0.2.1");
+    }
+}
