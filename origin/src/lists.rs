@@ -13,7 +13,6 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use bundle::listed_suffix;
 pub use bundle::{Bundle, Header};
 pub use facts::MailRoute;
 pub use file::in_force;
@@ -83,4 +82,14 @@ impl Lists {
         })
         .is_some()
     }
+}
+
+/// Down to two labels, the longest first.
+fn suffixes(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, above)| above))
+        .filter(|suffix| suffix.contains('.'))
+}
+
+fn listed_suffix(name: &str, is_listed: impl Fn(&str) -> bool) -> Option<&str> {
+    suffixes(name).find(|suffix| is_listed(suffix))
 }

@@ -8,7 +8,6 @@ mod conversation;
 mod facts;
 mod host;
 mod host_probe;
-mod identities;
 mod mail_hosts;
 mod memory;
 mod new_session;

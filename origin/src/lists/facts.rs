@@ -9,7 +9,7 @@ use rcpt_shared::{
     Verdict, closest_domain,
 };
 
-use super::{Lists, bundle::listed_suffix};
+use super::{Lists, listed_suffix};
 
 impl Lists {
     /// From the lists of providers and relays, then from the other lists, then from the mail hosts of `domain`

@@ -8,7 +8,7 @@ use rcpt_shared::{DomainFacts, DomainKind};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{BUILT_IN, Bundle, Lists, MailRoute};
+use super::{BUILT_IN, Bundle, Lists, MailRoute, listed_suffix, suffixes};
 
 #[derive(Deserialize)]
 struct Evaluation {
@@ -127,4 +127,13 @@ fn no_domain_that_accepts_mail_is_corrected() {
     assert!(asked > 100_000);
     let listed = providers.names.iter().filter(|name| curated.contains(*name)).count();
     assert_eq!(listed, 0, "a real provider among the look-alikes");
+}
+
+#[test]
+fn a_name_is_looked_up_in_whole_labels_and_a_top_level_domain_never() {
+    assert_eq!(suffixes("a.b.co.uk").collect::<Vec<_>>(), ["a.b.co.uk", "b.co.uk", "co.uk"]);
+    assert_eq!(suffixes("uk").count(), 0);
+    assert_eq!(suffixes("").count(), 0);
+    assert_eq!(listed_suffix("x.mail.example", |it| it == "mail.example"), Some("mail.example"));
+    assert_eq!(listed_suffix("notmail.example", |it| it == "mail.example"), None);
 }

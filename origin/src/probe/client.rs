@@ -1,17 +1,23 @@
 //! Speaks with mail hosts: identity, encryption, and the memory of their capabilities.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    net::IpAddr,
+    sync::Arc,
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use hmac::{Hmac, Mac as _};
-use rcpt_pool::{HashKey, Limits, Permit, Refusal, Settings, Signal, operators::Operators};
+use rcpt_pool::{
+    HashKey, Limits, Permit, Refusal, Settings, Signal, Source, SourceClass, operators::Operators,
+};
 use rcpt_shared::{Address, CatchAll, Stage};
 use rcpt_smtp::{Answer, Connection, Dialer, Envelope, HeloIdentity, Reply, Session, Tls};
 use rcpt_verdict::{Finding, Parties, Wording};
 use sha2::Sha256;
 
 use super::{
-    identities::Identities,
     memory::{HostMemory, Offers},
     treatment::{Place, RefusedBy, Stops},
 };
@@ -248,3 +254,120 @@ pub(super) fn pool_settings(config: &Config, client: &Client) -> Settings {
 pub(super) fn quit_now(session: HostSession) {
     session.quit(());
 }
+
+/// An address keeps its number over reloads, because the pool stores records under that number.
+pub(super) struct Identities {
+    numbered: Vec<Numbered>,
+    /// The configured HELO name, with an address chosen by the system.
+    unbound: Arc<HeloIdentity>,
+    /// Secret on which the choice for a domain depends, so that outsiders can't control it.
+    key: Vec<u8>,
+}
+
+#[derive(Clone)]
+struct Numbered {
+    identity: Arc<HeloIdentity>,
+    label: Arc<str>,
+    /// False after a reload has removed the address: open sessions end, and no others start.
+    is_in_use: bool,
+}
+
+impl Numbered {
+    fn class(&self) -> SourceClass {
+        if self.identity.is_for_free() { SourceClass::Free } else { SourceClass::Known }
+    }
+
+    fn is(&self, other: &HeloIdentity) -> bool {
+        self.identity.helo_name == other.helo_name
+            && self.identity.addresses().eq(other.addresses())
+    }
+}
+
+impl Identities {
+    fn new(config: &Config) -> Self {
+        let unbound = Arc::new(HeloIdentity::unbound(&config.helo_name));
+        Self { numbered: Vec::new(), unbound, key: config.own_secret().to_vec() }.with(config)
+    }
+
+    /// Known addresses keep their numbers.
+    pub(super) fn with(&self, config: &Config) -> Self {
+        let mut numbered = self.numbered.clone();
+        numbered.iter_mut().for_each(|known| known.is_in_use = false);
+        let all = HeloIdentity::all(&config.helo_name, &config.source_addresses, config.families);
+        for identity in all {
+            let position = numbered.iter().position(|known| known.is(&identity));
+            let label = Arc::from(identity.label());
+            let new = Numbered { identity: Arc::new(identity), label, is_in_use: true };
+            match position.and_then(|number| numbered.get_mut(number)) {
+                Some(position) => *position = new,
+                None => numbered.push(new),
+            }
+        }
+        Self { numbered, unbound: self.unbound.clone(), key: self.key.clone() }
+    }
+
+    pub(super) fn get(&self, number: usize) -> Arc<HeloIdentity> {
+        let numbered_identity = self.numbered.get(number);
+        numbered_identity.map_or_else(
+            || self.unbound.clone(),
+            |numbered_identity| numbered_identity.identity.clone(),
+        )
+    }
+
+    pub(super) fn in_use(&self) -> impl Iterator<Item = &Arc<HeloIdentity>> {
+        let in_use = self.numbered.iter().filter(|known| known.is_in_use);
+        in_use.map(|known| &known.identity)
+    }
+
+    /// In the order of the numbers.
+    pub(super) fn numbered<T>(&self, of: impl Fn(&HeloIdentity) -> T) -> Vec<T> {
+        self.numbered.iter().map(|known| of(&known.identity)).collect()
+    }
+
+    /// Former names too.
+    pub(super) fn helo_names(&self) -> impl Iterator<Item = &str> {
+        let numbered = self.numbered.iter().map(|known| &known.identity);
+        numbered.chain([&self.unbound]).map(|identity| identity.helo_name.as_str())
+    }
+
+    /// The same addresses give the same number, because a server that defers a request expects the retry from the same
+    /// address. A class without reserved addresses shares those of the other class.
+    ///
+    /// Rendezvous hashing: an additional address takes over some domains and moves no others.
+    pub(super) fn of(&self, domain: &str, class: SourceClass) -> usize {
+        let in_use = || self.numbered.iter().enumerate().filter(|(_, known)| known.is_in_use);
+        let has_own = in_use().any(|(_, known)| known.class() == class);
+        let candidates = || in_use().filter(|(_, known)| !has_own || known.class() == class);
+        // Most origins have one address and need no hash.
+        match candidates().take(2).count() {
+            0 => 0,
+            1 => candidates().next().map_or(0, |(number, _)| number),
+            _ => {
+                let highest =
+                    candidates().max_by_key(|(_, known)| self.weight(&known.label, domain));
+                highest.map_or(0, |(number, _)| number)
+            }
+        }
+    }
+
+    fn weight(&self, label: &str, domain: &str) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.key.as_slice(), label, domain).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl From<&Identities> for Vec<Source> {
+    fn from(identities: &Identities) -> Self {
+        let source = |known: &Numbered| Source {
+            label: known.label.clone(),
+            since: known.identity.since(),
+            class: known.class(),
+            is_in_use: known.is_in_use,
+        };
+        identities.numbered.iter().map(source).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
