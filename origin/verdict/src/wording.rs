@@ -90,7 +90,7 @@ mod tests {
     use rcpt_shared::Stage;
     use rcpt_smtp::Reply;
 
-    use super::Wording;
+    use super::{REASON_DIGITS_MAX, Wording, is_id};
     use crate::{Parties, judge};
 
     fn wording(recipient: &str, raw: &str) -> Option<Wording> {
@@ -180,5 +180,12 @@ mod tests {
         ] {
             assert!(wording("ann@victim.example", raw).is_some(), "{raw}");
         }
+    }
+
+    #[test]
+    fn an_id_has_letters_and_digits_by_turns_or_a_long_number() {
+        let (short, long) = ("7".repeat(REASON_DIGITS_MAX), "7".repeat(REASON_DIGITS_MAX + 1));
+        let ids = ["a", "spam1", "2nd", &short, &long, "a1b", "4bQx7Zk2"].map(is_id);
+        assert_eq!(ids, [false, false, false, false, true, true, true]);
     }
 }
