@@ -1,6 +1,7 @@
 //! Queries to the recursive nameservers, with a cache.
 
 mod answers;
+mod metrics;
 pub mod mx;
 mod nameservers;
 mod root;
@@ -20,9 +21,10 @@ use hickory_resolver::{
 use parking_lot::RwLock;
 use tokio::time::{Instant, timeout};
 
-use crate::{config::Families, telemetry::metrics::DnsMetrics};
+use crate::config::Families;
 use answers::{Answer, Answers, Records};
 pub use answers::{Flight, SingleFlight};
+pub use metrics::DnsMetrics;
 use nameservers::Nameservers;
 pub use nameservers::{Ask, Honesty};
 use rcpt_pool::HashKey;

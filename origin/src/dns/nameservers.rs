@@ -23,8 +23,7 @@ use hickory_resolver::{
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
-use super::{MAX_CACHED, NoAnswer, Root, answers::Answer, transport::Transport};
-use crate::telemetry::metrics::DnsMetrics;
+use super::{DnsMetrics, MAX_CACHED, NoAnswer, Root, answers::Answer, transport::Transport};
 
 /// Maximum number of nameservers used; if all fail, the failure is ours (docs/verdicts.md).
 const NAMESERVERS_MAX: usize = 2;
