@@ -244,7 +244,7 @@ impl HostProbe<'_> {
         permit: HostPermit,
         progress: &mut Progress,
     ) -> Verdict {
-        let is_due = self.manner.invents || self.is_backup || self.client.has_row(self.host);
+        let is_due = self.invents || self.is_backup || self.client.has_row(self.host);
         if !(is_due && self.learns(&session, &permit)) {
             keep_or_quit(self.client, self.host, session, permit);
             let catch_all = self.client.memory.catch_all(&self.catch_all_key());

@@ -36,7 +36,8 @@ pub(super) struct HostProbe<'a> {
     pub question: &'a Question,
     pub host: &'a str,
     pub address_source: AddressSource<'a>,
-    pub manner: Manner,
+    /// See [`Manner::invents`].
+    pub invents: bool,
     /// Number of hosts left to ask that know as much as this one.
     pub more_hosts: usize,
     /// True if other hosts have a better preference: this host may accept everything because it knows less.

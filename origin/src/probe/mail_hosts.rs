@@ -133,7 +133,7 @@ impl Prober {
             pool: &self.pool,
             config: &self.config,
             question,
-            manner,
+            invents: manner.invents,
             host,
             address_source,
             more_hosts: 0,

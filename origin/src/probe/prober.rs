@@ -34,7 +34,7 @@ use crate::{
 const RETRY_AFTER_S: u32 = 10;
 const PROBE_TIME_MIN: Duration = Duration::from_secs(1);
 
-pub(super) type Asked<'a> = (&'a Question, Manner);
+pub(super) type Asked<'a> = (&'a Question, &'a Manner);
 
 /// State shared by all probes.
 pub struct Prober {
@@ -180,12 +180,12 @@ impl Prober {
         let flight = self.flights.join(key, || {
             is_first = true;
             let (prober, question) = (Arc::clone(self), question.clone());
-            async move { prober.ask_within_budget(&question, manner).await }
+            async move { prober.ask_within_budget(&question, &manner).await }
         });
         (flight.await, is_first)
     }
 
-    async fn ask_within_budget(&self, question: &Question, manner: Manner) -> Told {
+    async fn ask_within_budget(&self, question: &Question, manner: &Manner) -> Told {
         let mut progress = Progress::default();
         let times = progress.times.clone();
         let done = {
@@ -212,14 +212,14 @@ impl Prober {
         Told { verdict, undecided, learning }
     }
 
-    fn cut_off(progress: Progress, Manner { budget, .. }: Manner) -> Verdict {
+    fn cut_off(progress: Progress, Manner { budget, .. }: &Manner) -> Verdict {
         if let Some(verdict) = progress.settled {
             return *verdict;
         }
         // A server that had less than half of the time isn't blamed.
         let Times { waiting, dns } = &*progress.times;
         let (waited, resolving) = (waiting.total(), dns.total());
-        let half = budget / 2;
+        let half = *budget / 2;
         let (status, reason) = if waiting.is_running() || waited >= half {
             (Status::FatalException, Reason::OurLimit)
         } else if dns.is_running() || waited + resolving >= half {
@@ -279,7 +279,7 @@ impl Prober {
     async fn ask_domain(
         &self,
         question: &Question,
-        manner: Manner,
+        manner: &Manner,
         progress: &mut Progress,
     ) -> Verdict {
         let domain = question.address.domain();
