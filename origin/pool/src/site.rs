@@ -6,10 +6,8 @@ mod here;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use tokio::{
-    sync::{oneshot, watch},
-    time::Instant,
-};
+use tokio::{sync::oneshot, time::Instant};
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use here::Here;
 use here::Room;
@@ -29,7 +27,7 @@ pub(crate) struct Grant<S> {
     pub id: u64,
     pub meter: MeterKey,
     /// Request to the holder to close the session, because others are waiting.
-    pub cut: watch::Receiver<bool>,
+    pub cut: CancellationToken,
     pub idle: Option<IdleSession<S>>,
 }
 

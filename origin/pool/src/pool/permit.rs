@@ -2,7 +2,6 @@
 //! checks. Dropping it makes room for another session.
 
 use std::{
-    future::pending,
     net::IpAddr,
     sync::{
         Arc,
@@ -10,10 +9,8 @@ use std::{
     },
 };
 
-use tokio::{
-    sync::{oneshot, watch},
-    time::Instant,
-};
+use tokio::{sync::oneshot, time::Instant};
+use tokio_util::sync::CancellationToken;
 
 use super::{Pool, State};
 use crate::{
@@ -68,7 +65,7 @@ pub struct Permit<S: Send + 'static> {
     /// Boxed to keep a probe's futures small: each step holds the permit.
     pub(crate) want: Box<Want>,
     id: u64,
-    cut: watch::Receiver<bool>,
+    cut: CancellationToken,
     answered: AtomicBool,
     /// True while the server hasn't refused us in the session.
     is_blameless: AtomicBool,
@@ -110,12 +107,7 @@ impl<S: Send + 'static> Permit<S> {
     /// Completes when the session has been held for long and others wait for it. The caller must then close the
     /// session; the check ends with our own limit as its reason.
     pub fn cut(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut cut = self.cut.clone();
-        async move {
-            if cut.wait_for(|is_due| *is_due).await.is_err() {
-                pending().await
-            }
-        }
+        self.cut.clone().cancelled_owned()
     }
 
     /// A recipient that the machine had refused in a used session is accepted in this one: the session was at its end.

@@ -85,7 +85,7 @@ impl<S> Here<S> {
         now: Instant,
     ) -> Option<((Party, Class), Duration, bool)> {
         let Use { party, class, meter: key, since, cut, .. } = self.uses.remove(&id)?;
-        let (took, is_cut) = (now.saturating_duration_since(since), *cut.borrow());
+        let (took, is_cut) = (now.saturating_duration_since(since), cut.is_cancelled());
         let made_wait = is_cut || (took > SLOW && others_wait(party.account));
         self.costs.hear_end(party, took, (answered, is_cut, made_wait), now);
         let meter = self.meter(key);
@@ -106,7 +106,7 @@ impl<S> Here<S> {
         waiting: impl Iterator<Item = &'w Want>,
         now: Instant,
     ) -> Option<Instant> {
-        if self.uses.values().any(|it| *it.cut.borrow()) {
+        if self.uses.values().any(|it| it.cut.is_cancelled()) {
             return None;
         }
         let oldest = self.uses.values().map(|it| it.since).min()?;
@@ -133,7 +133,7 @@ impl<S> Here<S> {
         };
         let longest = self.uses.values().filter(|it| due(it)).min_by_key(|it| it.since);
         let Some(longest) = longest else { return Some(now + CUT_RETRY_DELAY) };
-        longest.cut.send_replace(true);
+        longest.cut.cancel();
         self.costs.cut(longest.party, now);
         None
     }

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::{Grant, IdleSession};
 use crate::{
@@ -36,7 +37,7 @@ pub(super) struct Use {
     /// True if the party wasn't proven when the session was granted.
     pub(super) may_be_slow: bool,
     /// Asks all users of the session to close it: the check, and the control recipient after it.
-    pub(super) cut: watch::Sender<bool>,
+    pub(super) cut: CancellationToken,
 }
 
 impl Use {
@@ -239,9 +240,9 @@ impl<S> Here<S> {
         self.last_used = now;
         let id = self.next_use;
         self.next_use += 1;
-        let (request, cut) = watch::channel(false);
+        let cut = CancellationToken::new();
         let (party, class) = (want.party, want.class);
-        let used = Use { party, class, meter: key, since: now, may_be_slow, cut: request };
+        let used = Use { party, class, meter: key, since: now, may_be_slow, cut: cut.clone() };
         self.uses.insert(id, used);
         Grant { id, meter: key, cut, idle }
     }
