@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::harness::{
-    MailServer,
+    MailServer, batch_verdicts,
     internet::{Internet, a, mx, one_machine},
     obey, origin, verdict, verdict_for,
 };
@@ -202,22 +202,7 @@ async fn a_refusal_by_name_is_worth_a_medium_where_the_control_recipient_tells_n
 #[tokio::test]
 async fn a_session_that_others_used_up_is_nobodys_refusal() {
     let connections = Arc::new(AtomicUsize::new(0));
-    let counted = connections.clone();
-    let zone = |_: &str, kind| match kind {
-        RecordType::MX => vec![mx(10, "mx.shared.org")],
-        RecordType::A => vec![a("127.0.6.2")],
-        _ => vec![],
-    };
-    let internet = Internet::start(zone, move |stream, _| {
-        counted.fetch_add(1, Ordering::Relaxed);
-        let mut recipients = 0;
-        converse(stream, move |verb, _| {
-            recipients += usize::from(verb == "RCPT");
-            let closes = verb == "RCPT" && recipients >= 6;
-            closes.then(|| "421 4.7.0 Too many recipients in this session, closing".to_owned())
-        })
-    })
-    .await;
+    let internet = at_most_five_recipients(&connections).await;
     let origin = internet.origin(&[("RCPT_SESSION_INTERVAL_MS", "0")]);
     for n in 0..24 {
         let (tenant, domain) = if n % 2 == 0 { ("a", "one.org") } else { ("b", "two.org") };
@@ -226,6 +211,36 @@ async fn a_session_that_others_used_up_is_nobodys_refusal() {
     }
     let connections = connections.load(Ordering::Relaxed);
     assert!((5..=8).contains(&connections), "{connections}: each 421 costs one session");
+}
+
+#[tokio::test]
+async fn a_list_of_existing_mailboxes_goes_on_at_a_server_that_ends_sessions_early() {
+    let internet = at_most_five_recipients(&Arc::default()).await;
+    let origin = internet.origin(&[("RCPT_SESSION_INTERVAL_MS", "0")]);
+    let list: Vec<_> = (0..90).map(|n| format!("u{n}@one.org")).collect();
+    let verdicts = batch_verdicts(&origin, &list).await;
+    let accepted = verdicts.iter().flatten().filter(|it| it.status == Status::Accepted).count();
+    assert_eq!(accepted, 90, "each 421 is a refused recipient");
+}
+
+/// All domains are at a server that closes each session at its sixth recipient.
+async fn at_most_five_recipients(connections: &Arc<AtomicUsize>) -> Internet {
+    let counted = connections.clone();
+    let zone = |_: &str, kind| match kind {
+        RecordType::MX => vec![mx(10, "mx.shared.org")],
+        RecordType::A => vec![a("127.0.6.2")],
+        _ => vec![],
+    };
+    Internet::start(zone, move |stream, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let mut recipients = 0;
+        converse(stream, move |verb, _| {
+            recipients += usize::from(verb == "RCPT");
+            let closes = verb == "RCPT" && recipients >= 6;
+            closes.then(|| "421 4.7.0 Too many recipients in this session, closing".to_owned())
+        })
+    })
+    .await
 }
 
 /// MAIL is refused in a flight and the reply to RCPT never comes: the end of the session waits for that reply.
