@@ -3,9 +3,9 @@
 //! client for an hour after 20 refusals in ten minutes.
 //!
 //! Both limits are shared by the one rule ([`crate::share`]), for all askers. In ten minutes, guessing accounts may use
-//! half, too few for a ban of our address. Lists may use the whole number, and single checks a few more, so that lists
-//! don't keep them out. So may the list of a group that has none of them yet: what others had refused mustn't keep its
-//! existing recipients away. A ban lowers the number for lists and guessing accounts alone.
+//! half, too few for a ban of our address. A group's first of a list and first two of single checks may go a little
+//! beyond the number: what others had refused mustn't keep its existing recipients away, and honest accounts have a dead
+//! address now and then. A ban lowers the number for lists and guessing accounts alone.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -18,16 +18,22 @@ use crate::{
     share::Shared,
 };
 
-/// Recipients that may be refused in ten minutes beyond the lists' number, by single checks and first lists of an
-/// account with and without a good past. The greater number allows for a newcomer's refusal and for two in flight.
+/// Refused recipients in ten minutes that a group may have whatever its share is, and beyond the number. With one for
+/// single checks, a quarter of eight honest accounts' checks were shut out; with three, two accounts close a machine,
+/// and with two for lists, three lists do.
+const OWN: usize = 2;
+const OWN_OF_LISTS: usize = 1;
+/// How far beyond the number those may go, of accounts with and without a good past. The greater number allows for a
+/// newcomer's refusal and for two in flight.
 const GOOD_EXTRA: usize = 3;
 const NEWCOMER_EXTRA: usize = 1;
 /// Control recipients in ten minutes by lists, and as many by single checks: many machines ban at ten refused
 /// recipients, some at five, and each control recipient is likely to be one. With eight by single checks alone, the
 /// second dead address of any newcomer closed the machine to all.
 const INVENTED_MAX: usize = 4;
-/// Refused recipients, of which control recipients are a part, after which single checks have no control recipient.
-const INVENTED_UNTIL: usize = 8;
+/// Refused recipients, of which control recipients are a part, after which single checks have no control recipient:
+/// with eight, a newcomer's dead address closed the machine.
+const INVENTED_UNTIL: usize = 7;
 /// The part of ten minutes' number that one group's lists may have, if its usual share isn't greater. Lists are mostly
 /// alone at a machine, and with half of eight they would take twice as long as with all; a quarter is enough to go on
 /// for other lists, whose existing recipients don't count.
@@ -179,16 +185,19 @@ impl RefusedLately {
         if self.refused.is_empty() || self.most == usize::MAX {
             return None;
         }
-        // The number that is shared, and the most at which the check may be asked.
-        let extra = if asking.past == Past::Good { GOOD_EXTRA } else { NEWCOMER_EXTRA };
+        let Asking { party, past, class, .. } = asking;
+        // The number that is shared, the most at which the check may be asked, and the same for a group's own.
         let of_lists = self.most_of_lists();
-        let (shared, most) = match (asking.past, asking.class) {
-            (Past::Guessing, _) => (of_lists, self.half()),
-            (_, Class::Batch) => (of_lists, of_lists),
-            (_, Class::Interactive) => (self.most + extra, self.most + extra),
+        let (shared, most, own_most) = match (past, class) {
+            (Past::Guessing, _) => (of_lists, self.half(), 0),
+            (_, Class::Batch) if self.most_since_ban.is_some() => (of_lists, of_lists, 0),
+            (Past::Good, _) => (self.most, self.most, self.most + GOOD_EXTRA),
+            (Past::Unknown, _) => (self.most, self.most, self.most + NEWCOMER_EXTRA),
         };
-        let is_list = asking.class == Class::Batch && asking.past != Past::Guessing;
-        let extra = if self.most_since_ban.is_none() { extra } else { 0 };
+        let own = match class {
+            Class::Batch => OWN_OF_LISTS,
+            Class::Interactive => OWN.min(self.half()),
+        };
         let refused: Vec<_> = self.lately(now).collect();
         let fits = |gone: usize| {
             let left = refused.get(gone..).unwrap_or_default();
@@ -196,16 +205,15 @@ impl RefusedLately {
                 let is_own = |(group, account): (Key, Key)| group == key || account == key;
                 left.iter().filter(|(_, by)| by.is_some_and(is_own)).count()
             };
-            let share = match asking.class {
+            let share = match class {
                 // After a ban the number can be three, and a lone list would have two of it.
                 Class::Batch if self.most_since_ban.is_some() => None,
                 Class::Batch => asking.share.map(|share| share.max(LISTS_SHARE)),
                 Class::Interactive => asking.share,
             };
             let of = Shared::of(shared, left.len(), share);
-            let is_first = is_list && has(asking.party.group) == 0;
-            let most = if is_first { most.saturating_add(extra) } else { most };
-            left.len() < most && (asking.share.is_none() || asking.party.may_have_one_more(of, has))
+            let is_own = has(party.group) < own && left.len() < own_most;
+            is_own || left.len() < most && (share.is_none() || party.may_have_one_more(of, has))
         };
         let gone = (0..refused.len()).find(|gone| fits(*gone)).unwrap_or(refused.len());
         let (last, _) = refused.get(gone.checked_sub(1)?)?;

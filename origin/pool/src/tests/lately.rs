@@ -80,7 +80,7 @@ async fn an_acceptance_takes_back_one_refusal_of_its_account_and_nobody_elses() 
         again.take_back_refusal();
     }
     assert!(!asks(&pool, &single("guesser"), true).await);
-    assert_eq!(guesses(&pool, &single("customer")).await, 3, "half of what the guesser left");
+    assert_eq!(guesses(&pool, &single("customer")).await, 2, "half of what the guesser left");
 }
 
 /// The account gets its history at another server.
@@ -141,8 +141,8 @@ async fn what_others_had_refused_keeps_no_list_of_existing_recipients_away() {
         for account in ["one", "two", "three"] {
             refused += guesses(&pool, &of(account, account, class)).await;
         }
-        assert!((8..=9).contains(&refused), "{refused}");
-        let goes_on = refused == 8;
+        assert!((7..=9).contains(&refused), "{refused}");
+        let goes_on = refused < 9;
         for _ in 0..20 {
             assert_eq!(asks(&pool, &batch("owner"), false).await, goes_on, "{class:?}");
         }
@@ -155,7 +155,74 @@ async fn what_others_had_refused_keeps_no_list_of_existing_recipients_away() {
             }
             asked
         };
-        assert_eq!(many(100).await, 0, "however many lists there are");
+        let beyond = usize::from(refused == 7);
+        assert_eq!(many(100).await, beyond, "however many lists there are");
+    }
+}
+
+/// True if the pool permits the check of an existing recipient, with a control recipient where it allows one.
+async fn exists(pool: &Arc<Pool<u32>>, want: &Wanted) -> bool {
+    let Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) = want.ask(pool).await else {
+        return false;
+    };
+    permit.note(ANSWERED);
+    if permit.spares_refusal() {
+        permit.count_recipient();
+        permit.note(Signal::Answered { refused: true });
+    }
+    permit.keep(0);
+    true
+}
+
+/// Others are there, and a newcomer has one dead address.
+#[tokio::test(start_paused = true)]
+async fn neither_a_list_nor_the_single_checks_of_two_accounts_close_a_machine_to_others() {
+    let attacks: [(&str, &[Wanted]); 4] = [
+        ("a list", &[batch("hog")]),
+        ("two accounts", &[single("hog"), single("hog2")]),
+        ("one account", &[single("hog")]),
+        ("a free account", &[of("free", "guesser", Class::Interactive)]),
+    ];
+    for (attack, wants) in attacks {
+        let pool = pool();
+        for (account, refused) in
+            [("hog", false), ("hog2", false), ("guesser", true), ("good", false)]
+        {
+            let times = if refused { 1 } else { 6 };
+            for _ in 0..times {
+                history(&pool, account, refused).await;
+            }
+        }
+        exists(&pool, &single("good")).await;
+        let mut by_attack = Vec::new();
+        for want in wants {
+            by_attack.push(guesses(&pool, want).await);
+        }
+        let good = exists(&pool, &single("good")).await;
+        let new = exists(&pool, &single("new")).await;
+        asks(&pool, &single("new"), true).await;
+        let another = exists(&pool, &single("another")).await;
+        let mut list = 0;
+        for _ in 0..20 {
+            list += usize::from(exists(&pool, &batch("list")).await);
+        }
+        let open = (good, new, another, list);
+        println!("{attack}: {by_attack:?} {open:?}");
+        assert_eq!(open, (true, true, true, 20), "{attack}");
+    }
+}
+
+/// Control recipients are beside them. When one dead address shut an account out, 24 of these checks had no answer.
+#[tokio::test(start_paused = true)]
+async fn of_eight_accounts_with_a_dead_address_each_none_is_shut_out() {
+    let pool = pool();
+    for n in 0..100 {
+        let account = single(&format!("account{}", n % 8));
+        let want = Wanted { domain: format!("d{}.example", n % 20), ..account };
+        let is_asked =
+            if n % 15 == 14 { asks(&pool, &want, true).await } else { exists(&pool, &want).await };
+        assert!(is_asked, "{n}");
+        sleep(Duration::from_millis(500)).await;
     }
 }
 
@@ -189,7 +256,7 @@ async fn the_control_recipient_is_no_guess_and_leaves_a_form_its_extra() {
     let pool = pool();
     assert_eq!(refused_controls(&pool, (0..30).map(|_| single("form"))).await, 4);
     assert_eq!(pool.status().entries.pasts, 1);
-    assert_eq!(guesses(&pool, &single("form")).await, 4, "half of what is left");
+    assert_eq!(guesses(&pool, &single("form")).await, 2, "half of what is left");
 }
 
 #[tokio::test(start_paused = true)]

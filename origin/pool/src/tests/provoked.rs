@@ -289,7 +289,7 @@ async fn each_number_of_new_settings_holds() {
     let pace = Pace { machine_refused_lately: 1, ..Pace::default() };
     pool.set_settings(Settings { pace, ..(*pool.settings()).clone() });
     let batch = Wanted { class: Class::Batch, ..hoster() };
-    hoster().received(&pool, Signal::Answered { refused: true }).await;
+    paying("other", hoster()).received(&pool, Signal::Answered { refused: true }).await;
     let refused = batch.ask(&pool).await.err().map(|refused| refused.cause);
     assert_eq!(refused, Some(Cause::Refusals), "refused recipients in ten minutes");
     let machine = Limits { interval: Duration::from_secs(30), ..LIMITS };
