@@ -7,12 +7,12 @@ export ORIGIN_PORT ?= 8788
 
 # Limit of the gzipped Worker in bytes; Cloudflare's is 3 MB. A starting isolate compiles the Worker: 1.3 ms of CPU per
 # 100 KB (`node lab/cold-start.mjs`), about 10 ms in total. 10 % more would add 1 ms.
-WASM_LIMIT := 795000
+WASM_LIMIT := 716000
 
 # Limits of the portal's gzipped readers in bytes: of lists, loaded when a list is chosen (6 s of a slow phone's line),
 # and of workbooks, loaded besides when a workbook is: the letters' tables of legacy formats are most of it.
-LISTS_LIMIT := 300000
-WORKBOOKS_LIMIT := 450000
+LISTS_LIMIT := 285000
+WORKBOOKS_LIMIT := 430000
 
 .PHONY: help
 help: ## this list
