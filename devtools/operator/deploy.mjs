@@ -40,14 +40,14 @@ async function deploy() {
   const settings = new Settings(values.config);
   if (values["dry-run"]) return tellWhatIsMissing(settings);
   for (const name of await settings.complete()) did(`${name} is written to ${settings.file}`);
-  const mistakes = await rehearse(settings);
-  if (mistakes.length > 0) throw new Stop(`the Worker doesn't accept ${settings.file}:\n${mistakes.map((each) => `  ${each}`).join("\n")}`);
   const platform = await Platform.open(settings.account);
 
   // Reads the whole state of the account before it changes anything.
   const account = await look(platform, settings);
   const file = new SecretsFile(settings.name, platform.account);
   const secrets = settleSecrets(account, file, platform.now);
+  const mistakes = (await isLive(platform, settings, account, secrets.toSet)) ? [] : await rehearse(settings);
+  if (mistakes.length > 0) throw new Stop(`the Worker doesn't accept ${settings.file}:\n${mistakes.map((each) => `  ${each}`).join("\n")}`);
 
   if (secrets.made.length > 0) {
     file.write(secrets.kept);
@@ -197,18 +197,21 @@ async function migrate(platform, settings, { databases }) {
   }
 }
 
-/** Does nothing if this build is already live with its domain, queue consumer and schedule. */
-async function publish(platform, settings, { queue, worker, domain }, secrets) {
-  const tag = `rcpt-${fingerprint(settings)}`;
-  const isComplete =
+/** Whether this build is already live with these settings, all secrets, its domain, queue consumer and schedule. */
+async function isLive(platform, settings, { queue, worker, domain }, secrets) {
+  return (
     worker !== undefined &&
     Object.keys(secrets).length === 0 &&
     (domain !== undefined || !settings.customDomain) &&
     (queue?.consumers ?? []).length > 0 &&
     (await platform.crons(settings.name)).join() === settings.crons.join() &&
-    (await platform.tag(settings.name)) === tag;
-  if (isComplete) return;
-  const words = ["deploy", "--tag", tag];
+    (await platform.tag(settings.name)) === tagOf(settings)
+  );
+}
+
+async function publish(platform, settings, account, secrets) {
+  if (await isLive(platform, settings, account, secrets)) return;
+  const words = ["deploy", "--tag", tagOf(settings)];
   // Secrets go through a pipe, not into an argument or a second file.
   const isSetting = Object.keys(secrets).length > 0;
   if (isSetting) words.push("--secrets-file", "/dev/stdin");
@@ -216,15 +219,15 @@ async function publish(platform, settings, { queue, worker, domain }, secrets) {
   did(`the Worker ${settings.name} is deployed${isSetting ? ` with ${Object.keys(secrets).join(", ")}` : ""}`);
 }
 
-/** The hash covers everything that a deployment consists of. */
-function fingerprint(settings) {
+/** Its hash covers everything that a deployment consists of. */
+function tagOf(settings) {
   const hash = createHash("sha256").update(readFileSync(settings.file));
   for (const [folder, pattern] of [[path.dirname(settings.main), /\.(js|mjs|wasm)$/], [settings.assets, /./]]) {
     const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile() && pattern.test(each.name));
     for (const file of files.map((each) => path.join(each.parentPath ?? each.path, each.name)).sort())
       hash.update(`\0${path.relative(folder, file)}\0`).update(readFileSync(file));
   }
-  return hash.digest("hex").slice(0, 16);
+  return `rcpt-${hash.digest("hex").slice(0, 16)}`;
 }
 
 function wrangler(settings, words, input = "") {
