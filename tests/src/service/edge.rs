@@ -88,6 +88,7 @@ pub struct EdgeBuilder {
     vars: BTreeMap<String, String>,
     shielded: bool,
     shields: BTreeMap<String, u32>,
+    pages: bool,
     mailless: bool,
     shimmed: bool,
     beside: Vec<Beside>,
@@ -118,10 +119,11 @@ impl EdgeBuilder {
         self
     }
 
-    /// Serves the portal under a host name for which browsers allow passkeys; for an IP address they allow no passkeys.
+    /// Serves the portal's pages, under a host name for which browsers allow passkeys; for an IP address they allow no
+    /// passkeys.
     pub fn on_localhost(self) -> Self {
         let url = format!("http://localhost:{}", self.port);
-        self.var("PORTAL_URL", url)
+        self.pages().var("PORTAL_URL", url)
     }
 
     /// Sets the origins, in no order of preference.
@@ -145,6 +147,12 @@ impl EdgeBuilder {
     /// Keeps the Worker's default waits between attempts, but not the rate limits before them.
     pub fn with_waits(mut self) -> Self {
         self.vars.retain(|name, _| !FREE_ATTEMPTS.contains(&name.as_str()));
+        self
+    }
+
+    /// Serves the portal's pages. Otherwise the Worker only reads its own files among them.
+    pub fn pages(mut self) -> Self {
+        self.pages = true;
         self
     }
 
@@ -219,6 +227,7 @@ impl EdgeBuilder {
             "vars": self.vars,
             "shielded": self.shielded,
             "shields": self.shields,
+            "pages": self.pages,
             "mailless": self.mailless,
             "shimmed": self.shimmed,
             "beside": beside,
@@ -281,6 +290,7 @@ impl Edge {
             vars,
             shielded: false,
             shields: BTreeMap::new(),
+            pages: false,
             mailless: false,
             shimmed: false,
             beside: Vec::new(),

@@ -3,7 +3,7 @@
 //! - One of 100 POSTs at once succeeds, opening the link uses nothing up, and expired, replaced, used and tampered
 //!   tokens get the same 400.
 
-use rcpt_tests::{people::send, process::turn, service::clock};
+use rcpt_tests::{Edge, people::send, process::turn, service::clock};
 use reqwest::Method;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -88,7 +88,7 @@ async fn a_link_is_valid_for_24_hours() {
 
 #[tokio::test]
 async fn following_the_link_consumes_nothing() {
-    let edge = edge().await;
+    let edge = Edge::builder().pages().start().await.unwrap();
     let anonymous = edge.anonymous();
     let (email, mail) = edge.registered().await;
     let token = mail.token().unwrap();

@@ -29,7 +29,7 @@ async fn edge() -> &'static Edge {
                     Conduct::Verdict(Status::Accepted)
                 }
             });
-            let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
+            let edge = Edge::builder().pages().origins(&[&origin.url]).start().await.unwrap();
             World { edge, _origin: origin }
         })
         .await;
