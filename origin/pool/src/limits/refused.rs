@@ -20,10 +20,10 @@ use crate::{
 
 /// Refused recipients in ten minutes that a group may have whatever its share is, and beyond the number. With one for
 /// single checks, a quarter of eight honest accounts' checks were shut out; with three, two accounts close a machine,
-/// and with two for lists, three lists do.
+/// and with two for lists, three lists do. Single checks of a group that is alone have half of the number.
 const OWN: usize = 2;
 const OWN_OF_LISTS: usize = 1;
-/// How far beyond the number those may go, of accounts with and without a good past. The greater number allows for a
+/// How far those may go beyond the number, for accounts with and without a good past. The greater one allows for a
 /// newcomer's refusal and for two in flight.
 const GOOD_EXTRA: usize = 3;
 const NEWCOMER_EXTRA: usize = 1;
@@ -194,10 +194,6 @@ impl RefusedLately {
             (Past::Good, _) => (self.most, self.most, self.most + GOOD_EXTRA),
             (Past::Unknown, _) => (self.most, self.most, self.most + NEWCOMER_EXTRA),
         };
-        let own = match class {
-            Class::Batch => OWN_OF_LISTS,
-            Class::Interactive => OWN.min(self.half()),
-        };
         let refused: Vec<_> = self.lately(now).collect();
         let fits = |gone: usize| {
             let left = refused.get(gone..).unwrap_or_default();
@@ -212,6 +208,14 @@ impl RefusedLately {
                 Class::Interactive => asking.share,
             };
             let of = Shared::of(shared, left.len(), share);
+            // Accounts of one group leave each other their share.
+            let is_alone = party.account == party.group
+                && left.iter().all(|(_, by)| by.is_none_or(|(group, _)| group == party.group));
+            let own = match class {
+                Class::Batch => OWN_OF_LISTS,
+                Class::Interactive if is_alone => self.half(),
+                Class::Interactive => OWN.min(self.half()),
+            };
             let is_own = has(party.group) < own && left.len() < own_most;
             is_own || left.len() < most && (share.is_none() || party.may_have_one_more(of, has))
         };

@@ -227,6 +227,17 @@ async fn of_eight_accounts_with_a_dead_address_each_none_is_shut_out() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_free_account_leaves_a_machine_to_the_others() {
+    let pool = pool();
+    let free = |account| of("free", account, Class::Interactive);
+    assert_eq!(guesses(&pool, &free("hog")).await, 2);
+    for account in ["one", "two"] {
+        assert!(asks(&pool, &free(account), false).await);
+        assert!(asks(&pool, &free(account), true).await, "{account}: its first dead one");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn lists_have_eight_in_any_ten_minutes_and_learn_the_time_of_the_next_one() {
     let (pool, mut sent) = (pool(), Vec::new());
     let want = batch("owner");
@@ -256,7 +267,7 @@ async fn the_control_recipient_is_no_guess_and_leaves_a_form_its_extra() {
     let pool = pool();
     assert_eq!(refused_controls(&pool, (0..30).map(|_| single("form"))).await, 4);
     assert_eq!(pool.status().entries.pasts, 1);
-    assert_eq!(guesses(&pool, &single("form")).await, 2, "half of what is left");
+    assert_eq!(guesses(&pool, &single("form")).await, 4, "half of the number");
 }
 
 #[tokio::test(start_paused = true)]
