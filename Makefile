@@ -305,11 +305,19 @@ openapi: ## write both descriptions, their recorded answers and the sandbox' add
 	WRITE_OPENAPI=1 $(CARGO_TEST) --quiet --test edge every_example_of
 	WRITE_OPENAPI=1 $(CARGO_TEST) --quiet --lib -- openapi
 
+# Made by `tools/clients packed`.
+CLIENTS_SOURCES := $(shell find clients/typescript clients/python \( -path '*/dist' -o -path '*/generated' -o -name __pycache__ -o -name schema.ts \) -prune -o -type f -print) \
+	LICENSE-APACHE LICENSE-MIT tools/clients edge/openapi.json package-lock.json
+target/clients/.packed: $(CLIENTS_SOURCES)
+	rm -rf target/clients/*.tgz target/clients/*.whl
+	tools/clients pack target/clients
+	@touch $@
+
 .PHONY: clients
 clients: ## rcpt with its completions and manual pages, the npm package and the wheel, in target/clients
 	@tools/install npm python
 	cargo build --locked --profile origin --package rcpt-client
-	tools/clients pack target/clients
+	tools/clients packed
 	install -D target/origin/rcpt target/clients/rcpt
 	target/clients/rcpt manual target/clients/man
 	@mkdir -p target/clients/completions

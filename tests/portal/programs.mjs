@@ -40,8 +40,8 @@ export async function programs() {
 async function install() {
   const folder = mkdtempSync(path.join(ROOT, "target/examples-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-  const packed = path.join(folder, "packed");
-  await run(path.join(ROOT, "tools/clients"), ["pack", packed]);
+  const packed = path.join(ROOT, "target/clients");
+  await run(path.join(ROOT, "tools/clients"), ["packed"]);
   const named = (end) =>
     path.join(
       packed,

@@ -17,19 +17,27 @@ const require = createRequire(import.meta.url);
 const { Miniflare } = require("miniflare");
 /** Each for one database: what a deleted one contained mustn't be in the next. */
 const SLOTS = ["one", "two", "three", "four", "five", "six"];
-const WORKER = `export default {
+// An object with a database takes a text of several statements, like the platform's API and unlike D1's binding.
+const WORKER = `import { DurableObject } from "cloudflare:workers";
+export class Database extends DurableObject {
+  run(statements) {
+    const { sql } = this.ctx.storage;
+    return this.ctx.storage.transactionSync(() => statements.map((each) => ({ success: true, meta: {}, results: sql.exec(each.sql, ...(each.params ?? [])).toArray() })));
+  }
+}
+export default {
   async fetch(request, env) {
     const { slot, statements } = await request.json();
     try {
-      return Response.json(await env[slot].batch(statements.map(({ sql, params = [] }) => env[slot].prepare(sql).bind(...params))));
+      return Response.json(await env.databases.getByName(slot).run(statements));
     } catch (error) {
       return new Response(error.message, { status: 400 });
     }
   },
 };`;
 const file = process.argv[2];
-const miniflare = new Miniflare({ modules: true, script: WORKER, compatibilityDate: "2026-04-01", d1Databases: SLOTS, d1Persist: `${file}.d1`, cf: false });
-const { unstable_splitSqlQuery: split } = require("wrangler");
+const databases = { databases: { className: "Database", useSQLite: true } };
+const miniflare = new Miniflare({ modules: true, script: WORKER, compatibilityDate: "2026-04-01", durableObjects: databases, durableObjectsPersist: `${file}.databases`, cf: false });
 
 const load = () => JSON.parse(readFileSync(file, "utf8"));
 const state = { zones: ["acme.test"], records: [], databases: [], created: 0, namespaces: [], queues: [], workers: {}, domains: [], ...load() };
@@ -51,8 +59,8 @@ const removed = (list, member, id) => {
 };
 const taken = (message) => ({ status: 400, errors: [{ code: 7502, message }] });
 
-/** Returns the statements of a query: a single statement with parameters, a batch, or a text of several statements. */
-const statementsOf = ({ sql, params, batch }) => batch ?? (params?.length ? [{ sql, params }] : split(sql).map((each) => ({ sql: each })));
+/** A text of several statements counts as one. */
+const statementsOf = ({ sql, params, batch }) => batch ?? [{ sql, params }];
 
 async function query(id, json) {
   const database = state.databases.find((each) => each.uuid === id);

@@ -60,12 +60,13 @@ pub async fn installed() -> &'static Installed {
 fn install() -> Installed {
     let project = folder::scratch("packed").unwrap();
     let repository = folder::repository();
-    run(repository.join("tools/clients"), &["pack", project.to_str().unwrap()], &repository);
+    run(repository.join("tools/clients"), &["packed"], &repository);
+    let folder = repository.join("target/clients");
     let packed = |end: &str| {
-        let mut names = files_of(&project).into_iter().filter(|name| name.ends_with(end));
+        let mut names = files_of(&folder).into_iter().filter(|name| name.ends_with(end));
         let name = names.next().unwrap_or_else(|| panic!("nothing ends with {end}"));
         assert_eq!(names.next(), None, "one package");
-        name
+        folder.join(name).to_str().unwrap().to_owned()
     };
     // Node finds the package's dependencies in the repository, a parent folder.
     let typescript = project.join("node_modules/rcpt-client");
