@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::keys::Key;
+use crate::question::Key;
 
 /// A group with an eighth of all entries is large. At least 1/16 of the entries are removed at a time, and a quarter if no
 /// group is large, so that a full memory isn't searched for each new entry.

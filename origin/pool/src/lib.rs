@@ -16,14 +16,9 @@
     clippy::unwrap_used
 )]
 
-mod asker {
-    pub(crate) mod costs;
-    pub(crate) mod pasts;
-}
+mod asker;
 mod bounded;
-mod keys;
 mod limits {
-    pub(crate) mod bans;
     pub(crate) mod gates;
     pub(crate) mod meter;
     pub(crate) mod rate;
@@ -39,9 +34,7 @@ mod queue;
 mod settings;
 mod share;
 mod site;
-mod sites;
 
-pub use keys::HashKey;
 pub use places::{operators, sources::is_new};
 pub use pool::{
     Pool,
@@ -49,7 +42,8 @@ pub use pool::{
     status::{Entries, SiteStatus, Status, Totals},
 };
 pub use question::{
-    Asker, Cause, Class, Question, Refusal, Refused, Signal, Source, SourceClass, Target, Wait,
+    Asker, Cause, Class, HashKey, Question, Refusal, Refused, Signal, Source, SourceClass, Target,
+    Wait,
 };
 pub use settings::{Limits, Pace, Settings};
 pub use share::Shared;

@@ -3,9 +3,9 @@
 //! Invariant: everything is decided under one lock, held for microseconds and never across an await. What is evicted is
 //! closed under it, so that a server never sees a session too many.
 
-mod ending;
 pub(crate) mod permit;
 mod place;
+pub(crate) mod sites;
 pub(crate) mod status;
 
 use std::{
@@ -23,16 +23,15 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep_until};
 
 use permit::{Acquired, Permit, Queued};
+use sites::Sites;
 use status::Totals;
 
 use crate::{
-    asker::pasts::Pasts,
-    keys::{HashKey, OperatorId, SiteKey},
-    limits::bans::Bans,
-    question::{Cause, Not, Question, Refused, Target},
+    asker::Pasts,
+    limits::refused::Bans,
+    question::{Cause, HashKey, Not, OperatorId, Question, Refused, SiteKey, Target},
     settings::Settings,
     site::{Asked, Here, Site},
-    sites::Sites,
 };
 
 /// Pool of sessions. `S` is the session type: the rules can be tested without connections.

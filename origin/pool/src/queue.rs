@@ -13,8 +13,7 @@ use std::{
 use tokio::time::Instant;
 
 use crate::{
-    keys::Key,
-    question::{Class, Party},
+    question::{Class, Key, Party},
     share::Shared,
 };
 

@@ -4,9 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    keys::{OperatorId, SiteKey},
     places::operators::Operators,
-    question::Source,
+    question::{OperatorId, SiteKey, Source},
 };
 
 #[derive(Debug, Clone)]

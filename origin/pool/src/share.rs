@@ -1,6 +1,6 @@
 //! The one rule of shares: for refused recipients, waiting checks, probes in progress and places of batches.
 
-use crate::{keys::Key, question::Party};
+use crate::question::{Key, Party};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shared {

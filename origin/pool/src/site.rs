@@ -13,9 +13,8 @@ pub(crate) use here::Here;
 use here::Room;
 
 use crate::{
-    keys::{Key, MeterKey},
     places::sources::Rest,
-    question::{Cause, Not, Want, earlier},
+    question::{Cause, Key, MeterKey, Not, Want, earlier},
     queue::{Most, Queue},
     settings::Settings,
 };
@@ -235,7 +234,7 @@ mod tests {
 
     use super::{Asked, Here, Site, Waiter, Want};
     use crate::{
-        keys::SiteKey,
+        question::SiteKey,
         question::{Class, Party, Past},
         tests::settings,
     };

@@ -10,8 +10,7 @@ use tokio::time::Instant;
 
 use crate::{
     bounded::Bounded,
-    keys::Key,
-    question::{Class, Party},
+    question::{Class, Key, Party},
 };
 
 const HINT_MAX: Duration = Duration::from_secs(3_600);

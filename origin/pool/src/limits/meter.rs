@@ -9,8 +9,7 @@ use super::{
     refused::{Asking, RefusedLately, RefusedPerHour},
 };
 use crate::{
-    keys::Key,
-    question::{Cause, May, both},
+    question::{Cause, Key, May, both},
     settings::Limits,
 };
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::{bounded::Bounded, keys::Key};
+use crate::{bounded::Bounded, question::Key};
 
 /// Unless the configured interval is longer.
 const INTERVAL_MAX: Duration = Duration::from_secs(5);

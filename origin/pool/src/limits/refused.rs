@@ -13,8 +13,7 @@ use tokio::time::Instant;
 
 use crate::{
     bounded::Bounded,
-    keys::Key,
-    question::{Class, Party, Past},
+    question::{Class, Key, Party, Past},
     share::Shared,
 };
 
@@ -46,6 +45,17 @@ const SLICES: u32 = 12;
 /// Number of the first slice: no slice of the hour before it has a number below zero.
 const FIRST_SLICE: u64 = SLICES as u64;
 const MAX_PARTIES: usize = 20_000;
+/// Time in which a ban counts once: until it ends, all further sessions are refused.
+const BAN_DURATION: Duration = Duration::from_secs(3_600);
+const RECORD_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// Minimum number of refused recipients in ten minutes that can cause a ban: cPanel's rule against dictionary attacks
+/// has four. With fewer, the ban has another cause.
+const REFUSALS_TO_BAN_MIN: usize = 4;
+/// Least number of refused recipients that lists may have after bans: a machine may ban at five. A busy server
+/// sounds like a server that bans: with a smaller number, one account's few dead recipients would hold up the lists of
+/// all others.
+const LIMIT_AFTER_BANS_MIN: usize = 3;
+const MAX_MACHINES: usize = 10_000;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asking {
@@ -185,7 +195,36 @@ impl RefusedLately {
         if self.refused.is_empty() || self.most == usize::MAX {
             return None;
         }
-        let Asking { party, past, class, .. } = asking;
+        let refused: Vec<_> = self.lately(now).copied().collect();
+        let fits = |gone: &usize| {
+            let left = refused.get(*gone..).unwrap_or_default();
+            self.fits(asking, || left.iter().filter_map(|(_, by)| *by), left.len())
+        };
+        let gone = (0..refused.len()).find(fits).unwrap_or(refused.len());
+        let (last, _) = refused.get(gone.checked_sub(1)?)?;
+        Some(*last + WINDOW)
+    }
+
+    /// True if the check may be asked even if all that is `under_way` is refused.
+    pub(crate) fn may_ask_beside(
+        &self,
+        asking: Asking,
+        under_way: &[(Key, Key)],
+        now: Instant,
+    ) -> bool {
+        let by = || self.lately(now).filter_map(|(_, by)| *by).chain(under_way.iter().copied());
+        let count = self.lately(now).count();
+        self.most == usize::MAX || self.fits(asking, by, count + under_way.len())
+    }
+
+    /// `by` are the groups and accounts of `count` refused recipients; control recipients have none.
+    fn fits<I: Iterator<Item = (Key, Key)>>(
+        &self,
+        asking: Asking,
+        by: impl Fn() -> I,
+        count: usize,
+    ) -> bool {
+        let Asking { party, past, class, share } = asking;
         // The number that is shared, the most at which the check may be asked, and the same for a group's own.
         let of_lists = self.most_of_lists();
         let (shared, most, own_most) = match (past, class) {
@@ -194,34 +233,23 @@ impl RefusedLately {
             (Past::Good, _) => (self.most, self.most, self.most + GOOD_EXTRA),
             (Past::Unknown, _) => (self.most, self.most, self.most + NEWCOMER_EXTRA),
         };
-        let refused: Vec<_> = self.lately(now).collect();
-        let fits = |gone: usize| {
-            let left = refused.get(gone..).unwrap_or_default();
-            let has = |key| {
-                let is_own = |(group, account): (Key, Key)| group == key || account == key;
-                left.iter().filter(|(_, by)| by.is_some_and(is_own)).count()
-            };
-            let share = match class {
-                // After a ban the number can be three, and a lone list would have two of it.
-                Class::Batch if self.most_since_ban.is_some() => None,
-                Class::Batch => asking.share.map(|share| share.max(LISTS_SHARE)),
-                Class::Interactive => asking.share,
-            };
-            let of = Shared::of(shared, left.len(), share);
-            // Accounts of one group leave each other their share.
-            let is_alone = party.account == party.group
-                && left.iter().all(|(_, by)| by.is_none_or(|(group, _)| group == party.group));
-            let own = match class {
-                Class::Batch => OWN_OF_LISTS,
-                Class::Interactive if is_alone => self.half(),
-                Class::Interactive => OWN.min(self.half()),
-            };
-            let is_own = has(party.group) < own && left.len() < own_most;
-            is_own || left.len() < most && (share.is_none() || party.may_have_one_more(of, has))
+        let has = |key| by().filter(|(group, account)| *group == key || *account == key).count();
+        let part = match class {
+            // After a ban the number can be three, and a lone list would have two of it.
+            Class::Batch if self.most_since_ban.is_some() => None,
+            Class::Batch => share.map(|share| share.max(LISTS_SHARE)),
+            Class::Interactive => share,
         };
-        let gone = (0..refused.len()).find(|gone| fits(*gone)).unwrap_or(refused.len());
-        let (last, _) = refused.get(gone.checked_sub(1)?)?;
-        Some(*last + WINDOW)
+        // Accounts of one group leave each other their share.
+        let is_alone = party.account == party.group && by().all(|(group, _)| group == party.group);
+        let own = match class {
+            Class::Batch => OWN_OF_LISTS,
+            Class::Interactive if is_alone => self.half(),
+            Class::Interactive => OWN.min(self.half()),
+        };
+        let is_own = has(party.group) < own && count < own_most;
+        let of = Shared::of(shared, count, part);
+        is_own || count < most && (part.is_none() || party.may_have_one_more(of, has))
     }
 
     /// No control recipient is asked about while as many recipients are refused.
@@ -253,6 +281,52 @@ impl RefusedLately {
             self.refused.pop_front();
         }
         self.invented.retain(|(at, _)| now.saturating_duration_since(*at) < WINDOW);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Ban {
+    /// Number of refused recipients in ten minutes after which lists stay away.
+    most: usize,
+    at: Instant,
+}
+
+/// Machines of no known operator that have banned us after refused recipients. The number that a machine tolerates
+/// isn't published: its ban is the only sign. For a week, or until a restart, lists stop at half as many refused
+/// recipients as preceded the ban. Otherwise a machine that bans at the eleventh refusal would ban us for each list.
+pub(crate) struct Bans(Bounded<Key, Ban>);
+
+impl Default for Bans {
+    fn default() -> Self {
+        Self(Bounded::new(MAX_MACHINES))
+    }
+}
+
+impl Bans {
+    /// `None` if no ban by the machine is remembered.
+    pub(crate) fn most(&self, machine: Key, now: Instant) -> Option<usize> {
+        self.0.get(machine, now).map(|ban| ban.most)
+    }
+
+    /// `refused` recipients that somebody asked for preceded the ban: the service's own control recipients don't count.
+    pub(crate) fn hear(&mut self, machine: Key, refused: usize, now: Instant) {
+        let last = self.0.get(machine, now).copied();
+        let is_same = last.is_some_and(|ban| now.saturating_duration_since(ban.at) < BAN_DURATION);
+        if is_same || refused < REFUSALS_TO_BAN_MIN {
+            return;
+        }
+        let most =
+            (refused / 2).min(last.map_or(usize::MAX, |ban| ban.most)).max(LIMIT_AFTER_BANS_MIN);
+        let ban = Ban { most, at: now };
+        *self.0.entry(machine, (0, RECORD_LIFETIME), now, || ban) = ban;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 }
 
@@ -298,99 +372,4 @@ fn index(slice: u64) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tokio::time::{Instant, advance};
-
-    use super::{Asking, RefusedPerHour};
-    use crate::question::{Class, Party, Past};
-
-    const MINUTE: Duration = Duration::from_secs(60);
-
-    fn account(group: u64, account: u64) -> Party {
-        Party { group, account, domain: 0 }
-    }
-
-    fn tenant(name: u64) -> Party {
-        account(name, name)
-    }
-
-    fn waits(refused: &RefusedPerHour, party: Party, class: Class) -> bool {
-        let asking = Asking { party, past: Past::Unknown, class, share: Some(0.5) };
-        refused.may_ask(asking, Instant::now()).is_some()
-    }
-
-    /// Refused recipients of the party until it must wait, at most 200.
-    fn all_of(refused: &mut RefusedPerHour, party: Party) -> usize {
-        let mut count = 0;
-        while count < 200 && !waits(refused, party, Class::Interactive) {
-            refused.take(Some(party), Instant::now());
-            count += 1;
-        }
-        count
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn refusals_stop_lists_and_the_tenant_that_spends_them() {
-        let mut refused = RefusedPerHour::new(100);
-        for _ in 0..50 {
-            refused.take(Some(tenant(1)), Instant::now());
-        }
-        assert!(waits(&refused, tenant(1), Class::Interactive), "its share is spent");
-        assert!(!waits(&refused, tenant(2), Class::Batch));
-        for name in 10..60 {
-            refused.take(Some(tenant(name)), Instant::now());
-        }
-        assert!(waits(&refused, tenant(2), Class::Batch), "all is spent");
-        assert!(!waits(&refused, tenant(2), Class::Interactive));
-        advance(60 * MINUTE).await;
-        assert!(!waits(&refused, tenant(1), Class::Batch));
-        assert_eq!(refused.total(Instant::now()), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn many_groups_together_have_less_than_twice_the_hours_number() {
-        for groups in [2, 5, 20, 40] {
-            let mut refused = RefusedPerHour::new(100);
-            let counts: Vec<_> =
-                (0..groups).map(|group| all_of(&mut refused, tenant(group))).collect();
-            assert_eq!(counts[0], 50);
-            assert!(counts.iter().sum::<usize>() <= 200, "{counts:?}");
-            assert!(
-                !waits(&refused, tenant(99), Class::Interactive),
-                "{groups}: another one's first"
-            );
-        }
-    }
-
-    /// Thirty free accounts, which are one group.
-    #[tokio::test(start_paused = true)]
-    async fn free_accounts_together_leave_half_of_the_hour_to_paying_ones() {
-        let mut refused = RefusedPerHour::new(300);
-        let counts: Vec<_> = (0..30).map(|n| all_of(&mut refused, account(1, 1_000 + n))).collect();
-        assert_eq!(counts[..3], [75, 38, 19], "each leaves half of what is left to the group");
-        assert!(counts[..8].iter().all(|count| *count > 0), "{counts:?}");
-        assert!(counts.iter().sum::<usize>() <= 150, "{counts:?}");
-        assert!(!waits(&refused, tenant(2), Class::Batch), "a paying account's list");
-    }
-
-    /// The time in the answer is that at which the oldest slice of five minutes expires.
-    #[tokio::test(start_paused = true)]
-    async fn an_hour_is_forgotten_slice_by_slice_and_the_time_is_given() {
-        let (mut refused, start) = (RefusedPerHour::new(12), Instant::now());
-        for _ in 0..12 {
-            refused.take(Some(tenant(1)), Instant::now());
-            advance(5 * MINUTE).await;
-        }
-        assert_eq!(refused.total(start + 59 * MINUTE), 12);
-        let asking =
-            Asking { party: tenant(2), past: Past::Unknown, class: Class::Batch, share: None };
-        assert_eq!(refused.may_ask(asking, start + 59 * MINUTE), Some(start + 60 * MINUTE));
-        for n in 0..12_usize {
-            let now = start + (60 + 5 * n as u32) * MINUTE;
-            assert_eq!(refused.total(now), 11 - n);
-            assert_eq!(refused.may_ask(asking, now), None);
-        }
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@ mod parse;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-pub use crate::keys::OperatorId;
+pub use crate::question::OperatorId;
 
 const BUILT_IN: &str = include_str!("../../data/operators.toml");
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::{keys::OperatorId, question::Source};
+use crate::question::{OperatorId, Source};
 
 /// Time at the minimum after which an operator's domains move to the next suitable source address.
 const TIME_AT_MINIMUM: Duration = Duration::from_secs(3_600);

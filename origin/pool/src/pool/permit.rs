@@ -14,9 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Pool, State};
 use crate::{
-    keys::SiteKey,
     limits::rate::Change,
-    question::{Refusal, Refused, Signal, Want},
+    question::{Refusal, Refused, Signal, SiteKey, Want},
     site::{Answer, Grant, IdleSession},
 };
 

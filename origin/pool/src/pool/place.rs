@@ -6,9 +6,8 @@ use tokio::time::{Duration, Instant};
 
 use super::{Pool, State};
 use crate::{
-    keys::{Key, OperatorId, SiteKey},
     places::sources::{self, AtSource},
-    question::{Class, Party, Question, Target, Want},
+    question::{Class, Key, OperatorId, Party, Question, SiteKey, Target, Want},
     settings::Settings,
 };
 

@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 use super::Pool;
 use crate::{
-    keys::{OperatorId, SiteKey},
     places::{
         operators::OTHER,
         sources::{self, REST_LIFETIME, is_new},
     },
+    question::{OperatorId, SiteKey},
 };
 
 /// The complete state, as in `GET /operators`.

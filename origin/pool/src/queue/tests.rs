@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{DOMAIN_TURN, Part};
-use crate::keys::Key;
+use crate::question::Key;
 
 fn shares<W>() -> (Part<W>, Instant) {
     let now = Instant::now();

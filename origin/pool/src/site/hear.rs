@@ -6,10 +6,9 @@ use tokio::time::Instant;
 
 use super::{Here, IdleSession, here::Use};
 use crate::{
-    asker::costs::{CUT, SLOW},
-    keys::{Key, MeterKey},
+    asker::{CUT, SLOW},
     limits::rate::Change,
-    question::{Cause, Class, Party, Refusal, Signal, Want},
+    question::{Cause, Class, Key, MeterKey, Party, Refusal, Signal, Want},
 };
 
 /// Time until long-held sessions are examined again, if none could be cut.

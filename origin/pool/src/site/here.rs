@@ -7,10 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Grant, IdleSession};
 use crate::{
-    asker::costs::{Costs, SLOW},
-    keys::{Key, MeterKey, SiteKey},
+    asker::{Costs, SLOW},
     limits::{gates::Gates, meter::Meter, refused::Asking},
-    question::{Cause, Class, May, Not, Party, Want, both, earlier},
+    question::{Cause, Class, Key, May, MeterKey, Not, Party, SiteKey, Want, both, earlier},
     settings::{Limits, Settings},
 };
 
@@ -134,8 +133,12 @@ impl<S> Here<S> {
             meter.may_ask(asking(want), want.warm_up, now),
         );
         let is_full = meter.in_use >= meter.sessions() || self.in_use() >= self.most;
+        let back = |cause| Err(Not { cause, until: None });
         let free = match is_full {
-            true => Err(Not { cause: Cause::Session, until: None }),
+            true => back(Cause::Session),
+            false if want.class == Class::Batch && !self.may_be_refused(want, meter, now) => {
+                back(Cause::Rate)
+            }
             false => self.leaves_reserve(want, meter, now),
         };
         // A session with another machine of the host counts at that machine.
@@ -172,6 +175,14 @@ impl<S> Here<S> {
         let costs = self.costs.waits_until(want.party, now);
         let costs = costs.filter(|_| pays(want, meter, now));
         both(Cause::Domain.from(gate), Cause::Slow.from(costs))
+    }
+
+    /// False if the recipient must wait for what lists already ask the machine, because all of it may be refused.
+    fn may_be_refused(&self, want: &Want, meter: &Meter, now: Instant) -> bool {
+        let of_lists =
+            self.uses.values().filter(|it| it.meter == want.meter && it.class == Class::Batch);
+        let under_way: Vec<_> = of_lists.map(|it| (it.party.group, it.party.account)).collect();
+        under_way.is_empty() || meter.lately.may_ask_beside(asking(want), &under_way, now)
     }
 
     fn leaves_reserve(&self, want: &Want, meter: &Meter, now: Instant) -> May {

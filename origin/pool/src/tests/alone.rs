@@ -1,7 +1,7 @@
 //! Rules that other rules hide in the scenarios: each by itself.
 
 use super::*;
-use crate::{Cause, asker::costs::Costs, question::Party, queue::Queue};
+use crate::{Cause, asker::Costs, question::Party, queue::Queue};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -318,6 +318,42 @@ async fn what_is_under_way_at_once_stays_below_the_number_that_bans() {
     assert!((9..=RECIPIENTS_TO_BAN).contains(&recipient_count), "{recipient_count}");
 }
 
+/// Dead recipients of the accounts' lists, all at once, with as many sessions as they like.
+async fn lists_at_once(accounts: &[&str]) -> usize {
+    let limits = Limits { sessions: 8, interval: Duration::ZERO, ..LIMITS };
+    let pool = Pool::new(
+        Settings { machine: limits, ..settings(1, Vec::new()) },
+        drop,
+        || NOW,
+        HashKey::default(),
+    );
+    let mut all = JoinSet::new();
+    for n in 0..60 {
+        let (pool, want) = (pool.clone(), batch(accounts[n % accounts.len()]));
+        all.spawn(async move {
+            let Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) = want.ask(&pool).await
+            else {
+                return 0;
+            };
+            sleep(Duration::from_millis(200 + n as u64 % 7)).await;
+            permit.note(Signal::Answered { refused: true });
+            sleep(Duration::from_millis(100)).await;
+            permit.keep(0);
+            1
+        });
+    }
+    all.join_all().await.into_iter().sum()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_lists_have_under_way_counts_like_what_was_refused() {
+    assert_eq!(lists_at_once(&["hog"]).await, 6);
+    assert!(
+        lists_at_once(&["hog", "hog2", "hog3", "hog4"]).await <= 9,
+        "the first ones beyond eight"
+    );
+}
+
 /// Checks dead recipients for many accounts without a history, at a machine that bans after `ban_at` refusals. Returns
 /// the number of refusals, and whether the machine banned us.
 async fn lists_at(pool: &Arc<Pool<u32>>, address: &str, ban_at: usize) -> (usize, bool) {

@@ -4,7 +4,7 @@ use super::{
     attacks::{paying, text},
     *,
 };
-use crate::{Cause, sites::MAX_SITES};
+use crate::{Cause, pool::sites::MAX_SITES};
 
 /// Words at RCPT about our rate.
 const SLOW_DOWN: Signal<'_> = Signal::Refused(Refusal {

@@ -1,14 +1,21 @@
-//! Costs of parties at one site: seconds for which an account or a domain made others wait, halving every five minutes.
+//! Those who ask: their costs at one site, and their pasts over all servers.
 //!
-//! A party with costs is slow: while others are there, it leaves sessions to them. A slow account first waits, because
-//! otherwise an endless series of new domains would get a long session each. Costs are an account's and not its
-//! group's: otherwise one free account would delay all.
+//! Costs are the seconds for which an account or a domain made others wait, halving every five minutes. A party with
+//! costs is slow: while others are there, it leaves sessions to them. A slow account first waits, because otherwise an
+//! endless series of new domains would get a long session each. Costs are an account's and not its group's: otherwise
+//! one free account would delay all.
+//!
+//! A past is the share of an account's recipients that exist. An account whose recipients are mostly refused is
+//! guessing, or has an outdated list; servers can't tell the two apart.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::{bounded::Bounded, keys::Key, question::Party};
+use crate::{
+    bounded::Bounded,
+    question::{Key, Party, Past},
+};
 
 /// Duration above which a session counts as slow. Most servers answer within a second; Exchange delays the refusal of
 /// an unknown recipient by five seconds.
@@ -30,6 +37,15 @@ const CUT_LIFETIME: Duration = Duration::from_secs(600);
 /// Per site; about 100 bytes each.
 const MAX_PARTIES: usize = 20_000;
 const MAX_QUICK: usize = 4_096;
+
+const MIN_ANSWERS: u32 = 8;
+/// Number of answers above which both counts are halved, so that recent answers weigh most.
+const MAX_ANSWERS: u32 = 64;
+/// In a good past, at most one in `GOOD_RATIO` recipients is refused. Sign-up forms have about one refusal in twenty.
+const GOOD_RATIO: u32 = 5;
+/// Lifetime of a past after its last answer: even a small form (five checks an hour) renews it.
+const PAST_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
+const MAX_ACCOUNTS: usize = 20_000;
 
 #[derive(Clone, Copy)]
 struct Cost {
@@ -177,71 +193,48 @@ impl Costs {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
+#[derive(Clone, Copy, Default)]
+struct Answers {
+    all: u32,
+    refused: u32,
+}
 
-    use tokio::time::{Instant, advance};
+pub(crate) struct Pasts(Bounded<Key, Answers>);
 
-    use super::{Costs, MAX_PARTIES, SLOW};
-    use crate::question::Party;
-
-    const HELD: (bool, bool, bool) = (false, false, true);
-    const SIX: Duration = Duration::from_secs(6);
-
-    fn party(key: u64) -> Party {
-        Party { group: key, account: key, domain: 1 << 32 | key }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_account_that_holds_sessions_waits_longer_each_time() {
-        let (mut costs, mut waits) = (Costs::default(), Vec::new());
-        for n in 0..6 {
-            let new = Party { domain: 100 + n, ..party(1) };
-            advance(SIX).await;
-            costs.hear_end(new, SIX, HELD, Instant::now());
-            let now = Instant::now();
-            let until = costs.waits_until(party(1), now).unwrap_or(now);
-            waits.push((until - now).as_secs());
-            advance(until - now).await;
-            costs.take(new, Instant::now());
-        }
-        assert_eq!(waits[0], 0, "the first may be chance");
-        assert!(waits.is_sorted() && waits[1] > 20 && waits[5] > 60, "{waits:?}");
-        assert_eq!(costs.waits_until(party(2), Instant::now()), None, "not another's");
-        advance(Duration::from_secs(3_600)).await;
-        assert_eq!(costs.waits_until(party(1), Instant::now()), None);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_slow_party_is_one_that_made_others_wait_and_its_group_is_not() {
-        let (mut costs, now) = (Costs::default(), Instant::now());
-        costs.hear_end(party(1), SIX, (true, false, false), now);
-        assert!(!costs.is_slow(party(1), now), "nobody waited");
-        costs.hear_end(party(1), SIX, HELD, now);
-        assert!(costs.is_slow(party(1), now));
-        assert!(costs.is_slow(Party { domain: party(1).domain, ..party(2) }, now), "its domain");
-        assert!(
-            !costs.is_slow(Party { group: 1, ..party(2) }, now),
-            "another account of its group"
-        );
-        costs.hear_end(party(1), Duration::ZERO, (true, false, false), now);
-        assert!(costs.is_slow(party(1), now), "a quick answer changes nothing");
-        assert!(!costs.is_slow(party(1), now + Duration::from_secs(1_200)));
-    }
-
-    /// Twice as many free accounts as fit into the memory cost sessions within minutes.
-    #[tokio::test(start_paused = true)]
-    async fn accounts_that_fill_the_memory_push_out_nobody_else() {
-        let mut costs = Costs::default();
-        let free = |account| Party { group: 0, ..party(account) };
-        let slow = party(u64::from(u32::MAX));
-        costs.hear_end(slow, SLOW * 5, HELD, Instant::now());
-        for account in 1..2 * MAX_PARTIES as u64 {
-            costs.hear_closed(free(account), Instant::now());
-            costs.hear_closed(free(account), Instant::now());
-        }
-        assert!(costs.len() <= MAX_PARTIES);
-        assert!(costs.is_slow(slow, Instant::now()));
+impl Default for Pasts {
+    fn default() -> Self {
+        Self(Bounded::new(MAX_ACCOUNTS))
     }
 }
+
+impl Pasts {
+    pub(crate) fn of(&self, account: Key, now: Instant) -> Past {
+        match self.0.get(account, now) {
+            Some(Answers { all, .. }) if *all < MIN_ANSWERS => Past::Unknown,
+            Some(Answers { all, refused, .. }) if 2 * refused > *all => Past::Guessing,
+            Some(Answers { all, refused, .. }) if GOOD_RATIO * refused <= *all => Past::Good,
+            Some(_) | None => Past::Unknown,
+        }
+    }
+
+    pub(crate) fn hear(&mut self, party: Party, refused: bool, now: Instant) {
+        let Party { group, account, .. } = party;
+        let answers = self.0.entry(account, (group, PAST_LIFETIME), now, Answers::default);
+        answers.all += 1;
+        answers.refused += u32::from(refused);
+        if answers.all > MAX_ANSWERS {
+            answers.all /= 2;
+            answers.refused = answers.refused.div_ceil(2);
+        }
+        if answers.all == MIN_ANSWERS {
+            self.0.prefer(account);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;
