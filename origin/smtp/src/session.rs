@@ -129,7 +129,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         };
         let banner = session.reply(Stage::Banner).await?;
         expect_welcome(Stage::Banner, banner)?;
-        session.introduce(helo_name, stage).await?;
+        // Boxed: a server that is silent before its banner costs no memory for what comes after it.
+        Box::pin(session.introduce(helo_name, stage)).await?;
         Ok(session)
     }
 

@@ -29,7 +29,7 @@ const MAX_STALE: usize = 3;
 impl HostProbe<'_> {
     /// Each step is boxed: while a server is silent, the probe uses only that step's memory, not that of the largest
     /// step.
-    pub(super) async fn run(self, progress: &mut Progress) -> Outcome {
+    pub(super) async fn run(&self, progress: &mut Progress) -> Outcome {
         let (host, source) = (self.host, self.address_source);
         let recipient = &self.question.address;
         let with_host = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
@@ -157,7 +157,7 @@ impl HostProbe<'_> {
                 admitted,
                 afresh,
             };
-            let dialogue = match self.begin(&target, progress).await {
+            let dialogue = match Box::pin(self.begin(&target, progress)).await {
                 Ok(dialogue) => dialogue,
                 Err(refused) => {
                     best.add(our_limit(refused.after));

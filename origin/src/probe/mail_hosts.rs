@@ -66,6 +66,19 @@ impl Prober {
         // First hosts that never speak (parked, nolisting) are a habit of the domain instead of a failure.
         let all_speak = are_silent && !progress.has_spoken;
         progress.settled = Some(Box::new(of_domain(best.clone().into_verdict())));
+        Box::pin(self.ask_backups(&backups, best, all_speak, asked, progress)).await
+    }
+
+    /// `all_speak` if the hosts of the first preference are silent for everybody; otherwise only what a backup host
+    /// knows counts.
+    async fn ask_backups(
+        &self,
+        backups: &[&Mx],
+        mut best: BestFailure,
+        all_speak: bool,
+        asked: Asked<'_>,
+        progress: &mut Progress,
+    ) -> Verdict {
         for (position, Mx { exchange, .. }) in backups.iter().enumerate() {
             let host_probe = HostProbe {
                 more_hosts: backups.len() - position - 1,

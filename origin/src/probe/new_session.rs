@@ -1,6 +1,6 @@
 //! A question in a new session: greeting, encryption, envelope, and a second attempt if encryption caused the failure.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, ops::ControlFlow};
 
 use rcpt_pool::Signal;
 use rcpt_shared::Stage;
@@ -32,17 +32,9 @@ impl HostProbe<'_> {
             client.starttls == StartTls::Always || client.memory.offers(self.host).demands_tls;
         // Boxed like the other steps: its state is freed when it ends.
         let asking = Box::pin(self.open_and_ask(stream, peer, permit, patience, encrypt, stage));
-        let ended = asking.await;
-        let (encrypt, failure) = match ended {
-            // RFC 7435 §3: retries on a new connection, in a known state. A server that demands encryption refuses this
-            // second attempt.
-            Err(
-                failure @ (Failure::Broken(Stage::StartTls, _)
-                | Failure::Refused(Stage::StartTls, _)),
-            ) if encrypt => (false, failure),
-            // The first connection is closed by now: the permit is for one connection.
-            Ok(outcome) if closes_for_tls(&outcome) => (true, refusal(outcome.answer)),
-            ended => return ended,
+        let (encrypt, failure) = match again(asking.await, encrypt) {
+            ControlFlow::Continue(again) => again,
+            ControlFlow::Break(ended) => return ended,
         };
         *stage = Stage::Connect;
         let identity = client.identity(permit.identity());
@@ -133,6 +125,23 @@ impl HostProbe<'_> {
         let encrypted = Box::pin(session.start_tls(&self.client.tls, name, helo_name, stage)).await;
         encrypted.map(Box::new)
     }
+}
+
+/// Whether to encrypt a second attempt, and the failure of the first.
+fn again(
+    ended: Result<HostAnswer, Failure>,
+    encrypt: bool,
+) -> ControlFlow<Result<HostAnswer, Failure>, (bool, Failure)> {
+    ControlFlow::Continue(match ended {
+        // RFC 7435 §3: retries on a new connection, in a known state. A server that demands encryption refuses this
+        // second attempt.
+        Err(
+            failure @ (Failure::Broken(Stage::StartTls, _) | Failure::Refused(Stage::StartTls, _)),
+        ) if encrypt => (false, failure),
+        // The first connection is closed by now: the permit is for one connection.
+        Ok(outcome) if closes_for_tls(&outcome) => (true, refusal(outcome.answer)),
+        ended => return ControlFlow::Break(ended),
+    })
 }
 
 fn closes_for_tls(outcome: &HostAnswer) -> bool {

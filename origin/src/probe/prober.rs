@@ -195,7 +195,8 @@ impl Prober {
                 Wait::InBatch(deadline) => {
                     let lost = || times.waiting.total() + times.dns.total();
                     let is_waiting = || times.waiting.is_running();
-                    within_own_budget(&mut work, manner.budget, deadline, lost, is_waiting).await
+                    let budget = manner.budget;
+                    Box::pin(within_own_budget(&mut work, budget, deadline, lost, is_waiting)).await
                 }
             }
         };
