@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, advance};
 
-use super::{Asking, BAN_DURATION, Bans, MAX_MACHINES, RECORD_LIFETIME, RefusedPerHour};
+use super::{
+    Asking, BAN_DURATION, Bans, INVENTED_MAX, MAX_MACHINES, RECORD_LIFETIME, RefusedLately,
+    RefusedPerHour, WINDOW,
+};
 use crate::question::{Class, Party, Past};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -129,4 +132,28 @@ async fn the_number_of_machines_is_bounded_and_the_oldest_bans_give_way() {
     }
     let last = 3 * MAX_MACHINES as u64 - 1;
     assert_eq!(bans.most(last, Instant::now()), Some(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_alone_counts_for_an_hour_and_no_longer() {
+    let mut refused = RefusedPerHour::new(12);
+    refused.take(Some(tenant(1)), Instant::now());
+    for (minutes, total) in [(25, 1), (15, 1), (19, 1), (1, 0)] {
+        advance(minutes * MINUTE).await;
+        assert_eq!(refused.total(Instant::now()), total, "{minutes} minutes more");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_and_single_checks_have_their_own_control_recipients_for_ten_minutes() {
+    for (class, other) in [(Class::Batch, Class::Interactive), (Class::Interactive, Class::Batch)] {
+        let mut lately = RefusedLately::new(8);
+        (0..INVENTED_MAX).for_each(|_| lately.take_invented(class, Instant::now()));
+        let spares = |lately: &RefusedLately| {
+            [class, other].map(|class| lately.spares_one(class, Instant::now()))
+        };
+        assert_eq!(spares(&lately), [false, true], "{class:?}");
+        advance(WINDOW).await;
+        assert_eq!(spares(&lately), [true, true], "{class:?}");
+    }
 }
