@@ -160,7 +160,7 @@ fn domain(domain: &str) -> String {
     if domain.contains('.') && domain.chars().all(is_number) {
         return "There is an IP number after the @, and no domain.".into();
     }
-    if domain.len() > ADDRESS_BYTES_MAX {
+    if domain.len() >= ADDRESS_BYTES_MAX {
         return too_long();
     }
     if domain.starts_with('.') || domain.ends_with('.') {
@@ -203,6 +203,7 @@ mod tests {
             ("ann＠example.org", "full-width", Some("ann@example.org")),
             ("ａｎｎ＠ｅｘａｍｐｌｅ．ｏｒｇ", "full-width", Some("ann@example.org")),
             ("ann＠", "full-width", None),
+            ("ann﹫example.org", "There is no @ in it.", Some("ann@example.org")),
             ("ann@@example.org", "There are 2 @ signs in it", Some("ann@example.org")),
             ("ann@b@example.org", "There are 2 @ signs in it", None),
             ("ann@example.org, bob@example.org", "This looks like several", None),
@@ -289,6 +290,37 @@ mod tests {
         let problem = |text: &str| read_bare(text).unwrap_err().problem();
         assert!(problem(&longest).contains("was lost"), "{}", problem(&longest));
         assert!(problem(&format!("a{longest}")).contains("too long"));
+    }
+
+    #[test]
+    fn a_text_is_unreadable_if_it_is_empty_or_its_brackets_are_not_one_pair_at_the_end() {
+        for (text, is_unreadable) in [
+            ("", true),
+            ("Ann <ann@example.org", true),
+            ("<ann@example.org> <bob@example.org>", true),
+            ("Ann <>", true),
+            ("<ann@example.org> Ann", true),
+            ("<ann@example..org>", false),
+            ("bob@example.org <ann@example.org>", false),
+            ("ann", false),
+        ] {
+            let malformed = read(text).expect_err(text);
+            assert_eq!(malformed.is_unreadable(), is_unreadable, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_more_bytes_than_allowed_is_too_long_wherever_the_bytes_are() {
+        let of_domain = |bytes: usize| {
+            let labels = ["y".repeat(60).as_str(); 4].join(".");
+            format!("a@{labels}.{}", "z".repeat(bytes - labels.len() - 1))
+        };
+        let longest = of_domain(ADDRESS_BYTES_MAX - 2);
+        assert!(read(&longest).is_ok(), "{longest}");
+        for bytes in ADDRESS_BYTES_MAX - 1..ADDRESS_BYTES_MAX + 3 {
+            let problem = read_bare(&of_domain(bytes)).expect_err("too long").problem();
+            assert!(problem.starts_with("It is too long"), "{bytes}: {problem}");
+        }
     }
 
     proptest! {

@@ -530,6 +530,8 @@ async fn names_of_one_machine_share_a_session_in_the_clear_that_was_told_nothing
     sleep(Duration::from_secs(20)).await;
     assert!(!is_idle("d", Permit::keep_for_machine, ANSWERED).await, "c's was told something else");
     assert!(is_idle("e", Permit::keep_for_machine, ANSWERED).await);
+    assert!(is_idle("g", Permit::keep_for_machine, Signal::Unread).await);
+    assert!(!is_idle("h", Permit::keep_for_machine, ANSWERED).await, "g's had no answer");
     let elsewhere = at("f", "198.51.100.8");
     assert!(matches!(elsewhere.ask(&pool).await, Ok(Acquired::New(_))), "another machine");
 }
