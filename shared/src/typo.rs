@@ -76,3 +76,41 @@ fn are_neighbours(one: u8, other: u8) -> bool {
         row.abs_diff(other_row) <= 1 && column.abs_diff(other_column) <= 1
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::closest_domain;
+
+    fn closest<'a>(typed: &str, known: &'a [&'a str]) -> Option<&'a str> {
+        closest_domain(typed, || known.iter().copied())
+    }
+
+    #[test]
+    fn of_two_domains_the_one_is_meant_whose_slip_is_easy() {
+        for (typed, unlikely, meant) in [
+            ("gmaill.com", "gmailz.com", "gmail.com"),
+            ("gogle.com", "gogxle.com", "google.com"),
+            ("gmial.com", "gmipl.com", "gmail.com"),
+            ("gnail.com", "gpail.com", "gmail.com"),
+            ("gmail.cmo", "gmails.cmo", "gmail.com"),
+        ] {
+            assert_eq!(closest(typed, &[unlikely, meant]), Some(meant), "{typed}");
+            assert_eq!(closest(typed, &[unlikely]), Some(unlikely), "{typed}");
+        }
+    }
+
+    #[test]
+    fn two_slips_are_recognised_in_long_domains_only() {
+        for (typed, known, is_meant) in [
+            ("hotnaill.com", "hotmail.com", true),
+            ("gmaiil.con", "gmaill.com", true),
+            ("gnaill.com", "gmail.com", false),
+            ("gnai.com", "gmail.com", false),
+            ("hotxxx.com", "hotmail.com", false),
+            ("gmx.ne", "gmx.net", false),
+            ("hotmail.com", "hotmail.com", false),
+        ] {
+            assert_eq!(closest(typed, &[known]).is_some(), is_meant, "{typed}");
+        }
+    }
+}
