@@ -277,4 +277,20 @@ mod tests {
         site.answer(Waiter { want: want(), answer }, Ok(room), later);
         assert_eq!(site.here.counts(), [1, 1, 1]);
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_held_for_long_makes_its_account_slow_and_everybody_at_its_domain() {
+        let (settings, now) = (settings(1, Vec::new()), Instant::now());
+        let mut here = Here::<u32>::new(&SiteKey::Operator(0, 0), &settings, drop, now);
+        let Ok(room) = here.may(&want(), 0, now) else { panic!("one is free") };
+        here.take(&want(), room, now);
+        let party = |account, domain| Party { group: account, account, domain };
+        let parties = [party(1, 1), party(1, 2), party(2, 1), party(2, 2)];
+        let are_slow = |seconds| {
+            let later = now + std::time::Duration::from_secs(seconds);
+            parties.map(|party| here.is_slow(party, later))
+        };
+        assert_eq!(are_slow(1), [false; 4]);
+        assert_eq!(are_slow(2), [true, true, true, false]);
+    }
 }
