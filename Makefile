@@ -309,7 +309,7 @@ openapi: ## write both descriptions, their recorded answers and the sandbox' add
 CLIENTS_SOURCES := $(shell find clients/typescript clients/python \( -path '*/dist' -o -path '*/generated' -o -name __pycache__ -o -name schema.ts \) -prune -o -type f -print) \
 	LICENSE-APACHE LICENSE-MIT tools/clients edge/openapi.json package-lock.json
 target/clients/.packed: $(CLIENTS_SOURCES)
-	rm -rf target/clients/*.tgz target/clients/*.whl
+	rm -f target/clients/*.tgz target/clients/*.whl
 	tools/clients pack target/clients
 	@touch $@
 

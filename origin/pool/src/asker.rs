@@ -1,4 +1,4 @@
-//! Those who ask: their costs at one site, and their pasts over all servers.
+//! Costs of accounts and domains at one site, and pasts of accounts over all servers.
 //!
 //! Costs are the seconds for which an account or a domain made others wait, halving every five minutes. A party with
 //! costs is slow: while others are there, it leaves sessions to them. A slow account first waits, because otherwise an

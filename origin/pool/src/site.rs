@@ -234,8 +234,7 @@ mod tests {
 
     use super::{Asked, Here, Site, Waiter, Want};
     use crate::{
-        question::SiteKey,
-        question::{Class, Party, Past},
+        question::{Class, Party, Past, SiteKey},
         tests::settings,
     };
 

@@ -22,8 +22,8 @@ use crate::{
 /// and with two for lists, three lists do. Single checks of a group that is alone have half of the number.
 const OWN: usize = 2;
 const OWN_OF_LISTS: usize = 1;
-/// How far those may go beyond the number, for accounts with and without a good past. The greater one allows for a
-/// newcomer's refusal and for two in flight.
+/// How far beyond the number these may go, with a good past and without one. The greater number allows for a newcomer's
+/// refusal and for two in flight.
 const GOOD_EXTRA: usize = 3;
 const NEWCOMER_EXTRA: usize = 1;
 /// Control recipients in ten minutes by lists, and as many by single checks: many machines ban at ten refused
@@ -206,15 +206,19 @@ impl RefusedLately {
     }
 
     /// True if the check may be asked even if all that is `under_way` is refused.
-    pub(crate) fn may_ask_beside(
+    pub(crate) fn may_ask_beside<I: Iterator<Item = Party>>(
         &self,
         asking: Asking,
-        under_way: &[(Key, Key)],
+        under_way: impl Fn() -> I,
         now: Instant,
     ) -> bool {
-        let by = || self.lately(now).filter_map(|(_, by)| *by).chain(under_way.iter().copied());
-        let count = self.lately(now).count();
-        self.most == usize::MAX || self.fits(asking, by, count + under_way.len())
+        if self.most == usize::MAX {
+            return true;
+        }
+        let keys = || under_way().map(|party| (party.group, party.account));
+        let by = || self.lately(now).filter_map(|(_, by)| *by).chain(keys());
+        let count = under_way().count();
+        count == 0 || self.fits(asking, by, self.lately(now).count() + count)
     }
 
     /// `by` are the groups and accounts of `count` refused recipients; control recipients have none.

@@ -133,13 +133,12 @@ impl<S> Here<S> {
             meter.may_ask(asking(want), want.warm_up, now),
         );
         let is_full = meter.in_use >= meter.sessions() || self.in_use() >= self.most;
-        let back = |cause| Err(Not { cause, until: None });
-        let free = match is_full {
-            true => back(Cause::Session),
-            false if want.class == Class::Batch && !self.may_be_refused(want, meter, now) => {
-                back(Cause::Rate)
-            }
-            false => self.leaves_reserve(want, meter, now),
+        let free = if is_full {
+            Err(Not { cause: Cause::Session, until: None })
+        } else if self.waits_for_lists(want, meter, now) {
+            Err(Not { cause: Cause::Rate, until: None })
+        } else {
+            self.leaves_reserve(want, meter, now)
         };
         // A session with another machine of the host counts at that machine.
         let may_use = |other: MeterKey| {
@@ -177,12 +176,11 @@ impl<S> Here<S> {
         both(Cause::Domain.from(gate), Cause::Slow.from(costs))
     }
 
-    /// False if the recipient must wait for what lists already ask the machine, because all of it may be refused.
-    fn may_be_refused(&self, want: &Want, meter: &Meter, now: Instant) -> bool {
-        let of_lists =
-            self.uses.values().filter(|it| it.meter == want.meter && it.class == Class::Batch);
-        let under_way: Vec<_> = of_lists.map(|it| (it.party.group, it.party.account)).collect();
-        under_way.is_empty() || meter.lately.may_ask_beside(asking(want), &under_way, now)
+    /// True if a list's recipient waits for those that lists already ask the machine about: all may be refused.
+    fn waits_for_lists(&self, want: &Want, meter: &Meter, now: Instant) -> bool {
+        let is_of_list = |it: &&Use| it.meter == want.meter && it.class == Class::Batch;
+        let under_way = || self.uses.values().filter(is_of_list).map(|it| it.party);
+        want.class == Class::Batch && !meter.lately.may_ask_beside(asking(want), under_way, now)
     }
 
     fn leaves_reserve(&self, want: &Want, meter: &Meter, now: Instant) -> May {
