@@ -144,6 +144,10 @@ mod tests {
         let reset = |now| Day::of(now).resets_at().to_rfc3339();
         assert_eq!(reset(LAST_SECOND), "2026-11-21T00:00:00+00:00");
         assert_eq!(reset(LAST_SECOND + 1), "2026-11-22T00:00:00+00:00");
+        assert_eq!(
+            [LAST_SECOND, LAST_SECOND + 1].map(|now| Day::of(now).number()),
+            [20_777, 20_778]
+        );
         assert_eq!(seconds_to_reset(LAST_SECOND), 1);
         assert_eq!(seconds_to_reset(LAST_SECOND + 1), 86_400);
     }

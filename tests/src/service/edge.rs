@@ -138,7 +138,7 @@ impl EdgeBuilder {
         self.with_waits()
     }
 
-    /// Sets the rate limit binding of this name to `limit` requests in its period.
+    /// Sets the rate limit binding of this name to `limit` requests, in a period that never ends.
     pub fn shield(mut self, name: &str, limit: u32) -> Self {
         self.shields.insert(name.to_owned(), limit);
         self

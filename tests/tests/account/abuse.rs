@@ -176,11 +176,9 @@ async fn checks_at_an_absurd_rate_are_turned_away_before_the_database_and_count_
     edge.set(&busy.email, "plan = 'unlimited'").await;
     edge.counts().await;
     let flood = (0..TRIES).map(|_| busy.anonymous.check_request(&busy.api_key, "no address"));
-    let started = tokio::time::Instant::now();
     let replies = send_all(flood, 20).await;
-    let periods = started.elapsed().as_secs() / 10 + 2;
     let checked = replies.iter().filter(|reply| reply.status == 200).count() as u64;
-    assert!((1..=u64::from(LIMIT) * periods).contains(&checked), "{checked}");
+    assert_eq!(checked, u64::from(LIMIT));
     assert_eq!(edge.counts().await.d1_trips, checked, "a charge each, and nothing else");
     assert_eq!(edge.row(&busy.email, "daily_charged").await["daily_charged"], json!(checked));
     for refused in replies.iter().filter(|reply| reply.status != 200) {

@@ -135,3 +135,27 @@ async fn what_is_declared_and_never_sent_is_one_row() {
         assert_eq!(edge().await.sql(&sql, std::slice::from_ref(&id)).await, [] as [Value; 0]);
     }
 }
+
+#[tokio::test]
+async fn who_asks_for_scans_without_end_is_turned_away_and_nobody_else_is() {
+    let edge = Edge::builder().shield("SHIELD_SCANS", 5).start().await.unwrap();
+    let (busy, other) = (edge.account().await, edge.account().await);
+    let by_key = async |path: &str| {
+        let request = busy.anonymous.request(Method::GET, path);
+        send(request.header("x-api-key", &busy.api_key)).await
+    };
+    for _ in 0..5 {
+        assert_eq!(by_key("/scans").await.status, 200);
+    }
+    let turned_away = by_key("/scans").await;
+    turned_away.assert_error(429, "throttled", "the sixth");
+    assert_eq!(turned_away.header("retry-after"), "60");
+    for reply in [
+        by_key("/me/quota").await,
+        busy.get("/scans").await,
+        other.get("/scans").await,
+        busy.check("no address").await,
+    ] {
+        assert_eq!(reply.status, 200, "{}", reply.body);
+    }
+}
