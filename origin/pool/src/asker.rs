@@ -55,13 +55,11 @@ struct Cost {
     /// Time of the account's last cost, or of its last check since.
     last: Instant,
     cut_at: Option<Instant>,
-    /// True if the domain was checked again after the cut.
-    is_repeated: bool,
 }
 
 impl Cost {
     const fn new(now: Instant) -> Self {
-        Self { seconds: 0.0, at: now, count: 0, last: now, cut_at: None, is_repeated: false }
+        Self { seconds: 0.0, at: now, count: 0, last: now, cut_at: None }
     }
 
     fn seconds(&self, now: Instant) -> f64 {
@@ -72,10 +70,6 @@ impl Cost {
     fn add(&mut self, seconds: f64, now: Instant) {
         self.seconds = self.seconds(now) + seconds;
         (self.at, self.last, self.count) = (now, now, self.count + 1);
-    }
-
-    fn was_cut(&self, now: Instant) -> bool {
-        self.cut_at.is_some_and(|at| now.saturating_duration_since(at) < CUT_LIFETIME)
     }
 }
 
@@ -114,12 +108,12 @@ impl Costs {
         self.quick.get(account, now).is_some()
     }
 
-    /// `None` if the account may go on. The repeat of a cut check doesn't wait.
-    pub(crate) fn waits_until(&self, party: Party, now: Instant) -> Option<Instant> {
-        let cost = self.parties.get(party.account, now).filter(|cost| cost.count > 1)?;
+    /// `None` if the account may go on.
+    pub(crate) fn waits_until(&self, account: Key, now: Instant) -> Option<Instant> {
+        let cost = self.parties.get(account, now).filter(|cost| cost.count > 1)?;
         let wait_s = cost.seconds(cost.last).powi(2) / WAIT_DIVISOR_S;
         let until = cost.last + Duration::from_secs_f64(wait_s);
-        (until > now && !self.owes_repeat(party.domain, now)).then_some(until)
+        (until > now).then_some(until)
     }
 
     pub(crate) fn take(&mut self, party: Party, now: Instant) {
@@ -135,29 +129,21 @@ impl Costs {
 
     /// After a recent cut, the domain gets its full time.
     pub(crate) fn may_cut(&self, domain: Key, now: Instant) -> bool {
-        !self.parties.get(domain, now).is_some_and(|cost| cost.was_cut(now))
+        let cut_at = self.parties.get(domain, now).and_then(|cost| cost.cut_at);
+        cut_at.is_none_or(|at| now.saturating_duration_since(at) >= CUT_LIFETIME)
     }
 
     pub(crate) fn cut(&mut self, holder: Party, now: Instant) {
-        let cost = self.cost(holder.domain, holder.group, now);
-        (cost.cut_at, cost.is_repeated) = (Some(now), false);
-    }
-
-    fn owes_repeat(&self, domain: Key, now: Instant) -> bool {
-        let cost = self.parties.get(domain, now);
-        cost.is_some_and(|cost| cost.was_cut(now) && !cost.is_repeated)
+        self.cost(holder.domain, holder.group, now).cut_at = Some(now);
     }
 
     pub(crate) fn hear_end(
         &mut self,
         party: Party,
         took: Duration,
-        (answered, is_cut, made_wait): (bool, bool, bool),
+        (answered, made_wait): (bool, bool),
         now: Instant,
     ) {
-        if !is_cut && let Some(cost) = self.parties.get_mut(party.domain, now) {
-            cost.is_repeated = true;
-        }
         if took > SLOW {
             if made_wait {
                 for key in [party.account, party.domain] {
@@ -225,9 +211,6 @@ impl Pasts {
         if answers.all > MAX_ANSWERS {
             answers.all /= 2;
             answers.refused = answers.refused.div_ceil(2);
-        }
-        if answers.all == MIN_ANSWERS {
-            self.0.prefer(account);
         }
     }
 

@@ -15,8 +15,8 @@ const EVICTED_DIVISOR: usize = 4;
 struct Entry<V> {
     group: Key,
     until: Instant,
-    /// In a group, the entries written longest ago go first, but preferred ones last.
-    worth: (bool, u64),
+    /// In a group, the entries written longest ago go first.
+    written: u64,
     value: V,
 }
 
@@ -56,15 +56,10 @@ impl<K: Ord + Copy, V> Bounded<K, V> {
         if self.entries.len() >= self.most && !self.entries.contains_key(&key) {
             self.give_way(now);
         }
-        let new = || Entry { group, until, worth: (false, writes), value: new() };
+        let new = || Entry { group, until, written: writes, value: new() };
         let entry = self.entries.entry(key).or_insert_with(new);
-        (entry.group, entry.until, entry.worth.1) = (group, entry.until.max(until), writes);
+        (entry.group, entry.until, entry.written) = (group, entry.until.max(until), writes);
         &mut entry.value
-    }
-
-    /// In its group, the entry goes after all that aren't preferred.
-    pub(crate) fn prefer(&mut self, key: K) {
-        self.entries.get_mut(&key).into_iter().for_each(|it| it.worth.0 = true);
     }
 
     pub(crate) fn remove(&mut self, key: K) {
@@ -87,8 +82,8 @@ impl<K: Ord + Copy, V> Bounded<K, V> {
         self.entries.is_empty()
     }
 
-    /// Removes what is over, or half of the largest group's entries. If no group is large, removes the entries of least
-    /// worth of all groups.
+    /// Removes what is over, or half of the largest group's entries. If no group is large, removes the oldest
+    /// entries of all groups.
     fn give_way(&mut self, now: Instant) {
         self.forget(now);
         if self.entries.len() < self.most {
@@ -101,7 +96,7 @@ impl<K: Ord + Copy, V> Bounded<K, V> {
         let large = largest.filter(|(_, size)| size * LARGE_DIVISOR >= all);
         let gives_way = |it: &Entry<V>| large.is_none_or(|(group, _)| group == it.group);
         let ranked = self.entries.iter().filter(|(_, it)| gives_way(it));
-        let mut ranked: Vec<_> = ranked.map(|(key, it)| (it.worth, *key)).collect();
+        let mut ranked: Vec<_> = ranked.map(|(key, it)| (it.written, *key)).collect();
         let count = large.map_or(all.div_ceil(EVICTED_DIVISOR), |(_, size)| size.div_ceil(2));
         ranked.sort_unstable();
         for (_, key) in ranked.into_iter().take(count) {

@@ -14,7 +14,7 @@ use here::Room;
 
 use crate::{
     places::sources::Rest,
-    question::{Cause, Key, MeterKey, Not, Want, earlier},
+    question::{Cause, MeterKey, Not, Want, earlier},
     queue::{Most, Queue},
     settings::Settings,
 };
@@ -38,7 +38,6 @@ pub(crate) struct IdleSession<S> {
     pub identity: usize,
     pub meter: MeterKey,
     pub address: Option<IpAddr>,
-    pub group: Key,
     pub is_shared: bool,
     pub since: Instant,
     pub session: S,

@@ -19,7 +19,8 @@ use tokio::{
 
 use super::{
     Acquired, Asker, Class, HashKey, Limits, Pace, Permit, Pool, Question, Refusal, Refused,
-    Settings, Signal, Source, SourceClass, Target, Wait, operators::Operators, site::MAX_IDLE_SITE,
+    Settings, Signal, Source, SourceClass, Target, Wait, operators::Operators,
+    pool::sites::MAX_IDLE, site::MAX_IDLE_SITE,
 };
 
 mod addresses;
@@ -346,6 +347,20 @@ async fn a_session_that_need_not_lie_idle_is_closed_before_another_one_is_opened
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_session_that_has_lain_idle_for_too_long_is_closed_before_another_one_is_opened() {
     assert!(most_beside_one_that_is_closed(2, Duration::from_millis(100)).await <= 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_too_many_idle_sessions_the_oldest_are_closed() {
+    let pool = pool();
+    let machine = |n: usize| at("mx", &format!("10.{}.{}.1", n / 256, n % 256));
+    for n in 0..=MAX_IDLE {
+        machine(n).permit(&pool).await.keep(0);
+        sleep(Duration::from_millis(1)).await;
+    }
+    let idle = pool.lock().idle;
+    assert!((MAX_IDLE / 2..=MAX_IDLE).contains(&idle), "{idle}");
+    assert!(matches!(machine(0).ask(&pool).await, Ok(Acquired::New(_))));
+    assert!(matches!(machine(MAX_IDLE / 2).ask(&pool).await, Ok(Acquired::Idle(..))));
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::question::{Party, Past};
 
-const HELD: (bool, bool, bool) = (false, false, true);
+const HELD: (bool, bool) = (false, true);
 const SIX: Duration = Duration::from_secs(6);
 
 fn party(key: u64) -> Party {
@@ -24,28 +24,28 @@ async fn an_account_that_holds_sessions_waits_longer_each_time() {
         advance(SIX).await;
         costs.hear_end(new, SIX, HELD, Instant::now());
         let now = Instant::now();
-        let until = costs.waits_until(party(1), now).unwrap_or(now);
+        let until = costs.waits_until(party(1).account, now).unwrap_or(now);
         waits.push((until - now).as_secs());
         advance(until - now).await;
         costs.take(new, Instant::now());
     }
     assert_eq!(waits[0], 0, "the first may be chance");
     assert!(waits.is_sorted() && waits[1] > 20 && waits[5] > 60, "{waits:?}");
-    assert_eq!(costs.waits_until(party(2), Instant::now()), None, "not another's");
+    assert_eq!(costs.waits_until(party(2).account, Instant::now()), None, "not another's");
     advance(Duration::from_secs(3_600)).await;
-    assert_eq!(costs.waits_until(party(1), Instant::now()), None);
+    assert_eq!(costs.waits_until(party(1).account, Instant::now()), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_party_is_one_that_made_others_wait_and_its_group_is_not() {
     let (mut costs, now) = (Costs::default(), Instant::now());
-    costs.hear_end(party(1), SIX, (true, false, false), now);
+    costs.hear_end(party(1), SIX, (true, false), now);
     assert!(!costs.is_slow(party(1), now), "nobody waited");
     costs.hear_end(party(1), SIX, HELD, now);
     assert!(costs.is_slow(party(1), now));
     assert!(costs.is_slow(Party { domain: party(1).domain, ..party(2) }, now), "its domain");
     assert!(!costs.is_slow(Party { group: 1, ..party(2) }, now), "another account of its group");
-    costs.hear_end(party(1), Duration::ZERO, (true, false, false), now);
+    costs.hear_end(party(1), Duration::ZERO, (true, false), now);
     assert!(costs.is_slow(party(1), now), "a quick answer changes nothing");
     assert!(!costs.is_slow(party(1), now + Duration::from_secs(1_200)));
 }

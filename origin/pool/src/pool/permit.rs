@@ -156,7 +156,6 @@ impl<S: Send + 'static> Permit<S> {
             identity: self.want.identity,
             meter: self.want.meter,
             address: self.want.address,
-            group: self.want.party.group,
             is_shared,
             since: Instant::now(),
             session,

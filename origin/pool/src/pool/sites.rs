@@ -18,7 +18,7 @@ use crate::{
 /// A session lives at most this much longer than allowed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-const MAX_IDLE: usize = 1_024;
+pub(crate) const MAX_IDLE: usize = 1_024;
 /// Finding one of too many sessions takes as long as finding all.
 const CLOSED_TOGETHER: usize = 32;
 
@@ -46,8 +46,10 @@ impl<S> Sites<S> {
         let from = self.swept.take().map_or(Unbounded, Excluded);
         let beyond = self.all.len().saturating_sub(MAX_SITES);
         let count = self.all.len().div_ceil(SWEEP_STEPS);
+        // The last part has the rest too: of few sites alone, all would be removed.
+        let left = self.all.range((from.clone(), Unbounded)).take(2 * count).count();
+        let count = if left < 2 * count { left } else { count };
         let (mut expired, mut over, mut unused, mut swept) = (0, Vec::new(), Vec::new(), None);
-        let mut crowds: BTreeMap<SiteKey, usize> = BTreeMap::new();
         let mut part = self.all.range_mut((from, Unbounded));
         for (key, site) in part.by_ref().take(count) {
             let is_operator = matches!(key, SiteKey::Operator(..));
@@ -55,14 +57,18 @@ impl<S> Sites<S> {
             if !is_operator && site.is_over() {
                 over.push(key.clone());
             } else if beyond > 0 && !is_operator && !site.is_in_use() {
-                *crowds.entry(key.neighbourhood()).or_default() += 1;
                 unused.push((key.clone(), (site.here.refused(now), site.here.last_used)));
             }
             swept = Some(key.clone());
         }
         self.swept = swept.filter(|_| part.next().is_some());
-        let is_crowded = |key: &SiteKey| {
-            crowds.get(&key.neighbourhood()).is_some_and(|crowd| *crowd > MAX_OF_NEIGHBOURHOOD)
+        let (all, mut crowded) = (&self.all, BTreeMap::new());
+        let mut is_crowded = |key: &SiteKey| {
+            let of = key.neighbourhood();
+            // Neighbours are next to each other, and not all of them in this part.
+            let there = all.range(of.clone()..).take_while(|(it, _)| it.neighbourhood() == of);
+            let count = || there.take(MAX_OF_NEIGHBOURHOOD + 1).count();
+            *crowded.entry(of.clone()).or_insert_with(|| count() > MAX_OF_NEIGHBOURHOOD)
         };
         unused.sort_by_cached_key(|(key, worth)| (!is_crowded(key), *worth));
         let least = unused.into_iter().take(beyond.div_ceil(SWEEP_STEPS)).map(|(key, _)| key);
@@ -89,8 +95,8 @@ impl<S: Send + 'static> Pool<S> {
         self.sweep_soon();
     }
 
-    /// The session comes back if its site has too many idle sessions. If too many are idle in total, some of the
-    /// largest group are closed.
+    /// The session comes back if its site has too many idle sessions. If too many are idle in total, the oldest are
+    /// closed.
     pub(super) fn lie_idle(
         self: &Arc<Self>,
         key: &SiteKey,
@@ -100,7 +106,7 @@ impl<S: Send + 'static> Pool<S> {
     ) -> Option<S> {
         let (mut state, now) = (self.lock(), idle.since);
         if state.idle >= MAX_IDLE {
-            state.close_of_largest_group();
+            state.close_oldest();
         }
         if state.sites.all.get(key).is_none_or(|site| site.here.idle.len() >= MAX_IDLE_SITE) {
             return Some(idle.session);
@@ -164,17 +170,13 @@ impl<S> State<S> {
         due
     }
 
-    fn close_of_largest_group(&mut self) {
-        let mut groups: BTreeMap<_, Vec<Instant>> = BTreeMap::new();
-        for idle in self.sites.all.values().flat_map(|site| site.here.idle.iter()) {
-            groups.entry(idle.group).or_default().push(idle.since);
-        }
-        let largest = groups.into_iter().max_by_key(|(_, of_group)| of_group.len());
-        let Some((group, mut since)) = largest else { return };
+    fn close_oldest(&mut self) {
+        let idle = self.sites.all.values().flat_map(|site| site.here.idle.iter());
+        let mut since: Vec<_> = idle.map(|idle| idle.since).collect();
         since.sort_unstable();
-        let Some(last) = since.get(CLOSED_TOGETHER.min(since.len()) - 1) else { return };
+        let Some(last) = since.get(CLOSED_TOGETHER - 1) else { return };
         for site in self.sites.all.values_mut() {
-            self.idle -= site.here.close_idle(|idle| idle.group == group && idle.since <= *last);
+            self.idle -= site.here.close_idle(|idle| idle.since <= *last);
         }
     }
 }

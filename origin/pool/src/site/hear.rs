@@ -86,7 +86,7 @@ impl<S> Here<S> {
         let Use { party, class, meter: key, since, cut, .. } = self.uses.remove(&id)?;
         let (took, is_cut) = (now.saturating_duration_since(since), cut.is_cancelled());
         let made_wait = is_cut || (took > SLOW && others_wait(party.account));
-        self.costs.hear_end(party, took, (answered, is_cut, made_wait), now);
+        self.costs.hear_end(party, took, (answered, made_wait), now);
         let meter = self.meter(key);
         meter.in_use = meter.in_use.saturating_sub(1);
         let is_lost = idle.is_none() && !answered;

@@ -171,7 +171,7 @@ impl<S> Here<S> {
         if want.class == Class::Interactive && now > enough && self.costs.is_slow_key(domain, now) {
             return Err(Not { cause: Cause::Slow, until: Some(want.latest + SLOW_TIME_MIN) });
         }
-        let costs = self.costs.waits_until(want.party, now);
+        let costs = self.costs.waits_until(want.party.account, now);
         let costs = costs.filter(|_| pays(want, meter, now));
         both(Cause::Domain.from(gate), Cause::Slow.from(costs))
     }

@@ -44,8 +44,8 @@ async fn a_gate_alone_is_swept_too() {
 async fn a_quick_answer_proves_an_account_for_ten_minutes_and_is_its_presence_for_one() {
     let (mut costs, start) = (Costs::default(), Instant::now());
     let party = |key| Party { group: key, account: key, domain: 9 };
-    costs.hear_end(party(1), SECOND, (true, false, false), start);
-    costs.hear_end(party(2), 3 * SECOND, (true, false, false), start);
+    costs.hear_end(party(1), SECOND, (true, false), start);
+    costs.hear_end(party(2), 3 * SECOND, (true, false), start);
     for (seconds, is_present, is_proven) in [
         (0, true, true),
         (59, true, true),
