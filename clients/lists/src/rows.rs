@@ -145,7 +145,6 @@ struct Parsed {
     end: usize,
 }
 
-/// `None` if the quotes aren't those of `Reading::Strict`.
 fn parse(bytes: &[u8], start: usize, delimiter: u8, reading: Reading) -> Option<Parsed> {
     let bound = match reading {
         Reading::Strict => bytes.len(),

@@ -25,7 +25,6 @@ pub struct Additions {
 }
 
 impl Additions {
-    /// True if rows don't keep their numbers.
     pub(crate) fn moves(&self) -> bool {
         !self.dropped.is_empty() || self.alone.iter().any(|address| !address.is_empty())
     }
@@ -34,7 +33,6 @@ impl Additions {
         self.dropped.binary_search(&row).is_ok()
     }
 
-    /// Indices among `numbers`.
     pub(crate) fn of_row(&self, row: u32) -> std::ops::Range<usize> {
         self.numbers.partition_point(|it| *it < row)..self.numbers.partition_point(|it| *it <= row)
     }

@@ -151,7 +151,6 @@ fn others(tag: &BytesStart<'_>) -> String {
     others.map(|it| format!(" {}=\"{}\"", it.key.into_inner(), it.value)).collect()
 }
 
-/// Index of the column of a place such as `BC12`.
 fn column(place: &str) -> Option<u32> {
     let letters = place.bytes().take_while(u8::is_ascii_uppercase);
     let number = letters.fold(0_u32, |number, letter| {

@@ -48,7 +48,6 @@ enum Kind {
 }
 
 impl Kind {
-    /// The cargo profile is also the folder's name in `target/`.
     fn profile(self) -> &'static str {
         match self {
             Self::Shipped => "release",

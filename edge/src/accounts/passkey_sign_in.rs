@@ -217,7 +217,6 @@ pub async fn sign_in(
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
-/// A missing account causes the same work.
 fn note_failure(app: &Arc<App>, context: &RequestContext, account: AccountId) {
     let (app, event) = (Arc::clone(app), context.event());
     context.deferred.after_response(async move {

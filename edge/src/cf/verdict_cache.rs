@@ -173,7 +173,6 @@ impl Kv {
         Ok(Self(SendWrapper(Methods { namespace, get, put })))
     }
 
-    /// The text under `key`; `None` also if the namespace fails.
     async fn get(&self, key: &str) -> Option<String> {
         let Methods { namespace, get, .. } = &*self.0;
         let reading: Promise =
@@ -181,7 +180,6 @@ impl Kv {
         JsFuture::from(reading).into_send().await.ok()?.as_string()
     }
 
-    /// Stores `text` for `ttl` seconds; a failure of the namespace is ignored.
     async fn put(&self, key: &str, text: &str, ttl: u64) {
         let Methods { namespace, put, .. } = &*self.0;
         let write = || -> Option<Promise> {

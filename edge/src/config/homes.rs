@@ -60,7 +60,6 @@ impl Homes {
     }
 }
 
-/// `None` if no such database is bound.
 fn bound(text: &str, count: usize) -> Option<u8> {
     text.parse::<u8>().ok().filter(|number| usize::from(*number) < count)
 }

@@ -16,7 +16,6 @@ use crate::{
     outbound::turnstile::Turnstile,
 };
 
-/// `rest` is a URL without its scheme.
 fn is_loopback(rest: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = match authority.rsplit_once(':') {

@@ -31,7 +31,6 @@ use crate::{
 /// names, 12 KB of the Worker.
 pub const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
-/// `None` if no session token was sent.
 fn session(
     config: &Config,
     headers: &HeaderMap,

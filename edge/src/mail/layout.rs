@@ -35,7 +35,6 @@ pub(super) struct Footer<'a> {
     pub contact: Option<&'a str>,
 }
 
-/// Each link except the contact is on its own line.
 pub(super) fn text(paragraphs: &[Paragraph], footer: &Footer<'_>) -> String {
     let mut parts: Vec<String> = paragraphs
         .iter()
@@ -72,7 +71,6 @@ pub(super) fn html(subject: &str, paragraphs: &[Paragraph], footer: &Footer<'_>)
     )
 }
 
-/// `contact` is a URL or an email address.
 fn contact_line(contact: &str) -> String {
     let scheme = if contact.contains("://") { "" } else { "mailto:" };
     let contact = escaped(contact);

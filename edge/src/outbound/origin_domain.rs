@@ -48,7 +48,6 @@ impl Origins {
     }
 }
 
-/// The error is for the log.
 async fn report_of(
     origin: &str,
     ticket: &str,

@@ -80,7 +80,6 @@ pub struct ScanEvidence {
 }
 
 impl ScanEvidence {
-    /// `None` for a result that was stored without details.
     fn of(stored: &StoredResult) -> Option<Self> {
         let cells = stored.cells()?;
         let cell = |name: &str| {
@@ -168,7 +167,6 @@ impl Query {
             && (self.interim || result.is_final)
     }
 
-    /// Query string of the page after a position.
     fn after(&self, position: u32) -> String {
         let mut text = format!("after={position}&limit={}", self.limit);
         for (name, value) in [
@@ -205,7 +203,6 @@ fn result(position: u32, stored: Option<StoredResult>, state: &str) -> Option<Sc
     })
 }
 
-/// `rows` are those of the parts up to `last`.
 fn page(scan: &StoredScan, rows: &[ResultRow], query: &Query, last: u32) -> ScanResults {
     let mut results = Vec::new();
     for part in query.first / PART_POSITIONS..=last {

@@ -201,7 +201,6 @@ fn misconfigured(mistakes: &[String]) -> Error {
     Error::unavailable(format!("configuration: {}", mistakes.join("; ")))
 }
 
-/// Linear memory of the instance in bytes, which never shrinks.
 #[cfg(target_arch = "wasm32")]
 fn memory_bytes() -> usize {
     // Memory is measured in pages of 64 KiB.

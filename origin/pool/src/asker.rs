@@ -108,7 +108,6 @@ impl Costs {
         self.quick.get(account, now).is_some()
     }
 
-    /// `None` if the account may go on.
     pub(crate) fn waits_until(&self, account: Key, now: Instant) -> Option<Instant> {
         let cost = self.parties.get(account, now).filter(|cost| cost.count > 1)?;
         let wait_s = cost.seconds(cost.last).powi(2) / WAIT_DIVISOR_S;

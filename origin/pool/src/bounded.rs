@@ -36,7 +36,6 @@ impl<K: Ord + Copy, V> Bounded<K, V> {
         self.entries.get(&key).filter(|it| it.until > now).map(|it| &it.value)
     }
 
-    /// To change a value without writing it anew.
     pub(crate) fn get_mut(&mut self, key: K, now: Instant) -> Option<&mut V> {
         self.entries.get_mut(&key).filter(|it| it.until > now).map(|it| &mut it.value)
     }

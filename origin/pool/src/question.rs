@@ -251,7 +251,6 @@ pub(crate) struct Not {
 pub(crate) type May = Result<(), Not>;
 
 impl Cause {
-    /// True if a session that comes back may serve the check.
     pub(crate) const fn ends_with_a_session(self) -> bool {
         matches!(self, Self::Rate | Self::Session)
     }

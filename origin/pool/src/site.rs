@@ -195,7 +195,6 @@ impl<S> Site<S> {
         self.here.meter_of(machine, || queue.iter().map(|it| it.want.meter).collect(), now)
     }
 
-    /// `keeps_totals` keeps the meter of the whole site.
     pub(crate) fn sweep(&mut self, keeps_totals: bool, now: Instant) -> usize {
         self.queue.retain(|waiter| !waiter.answer.is_closed(), now);
         let mut stored_meters: Vec<_> = self.queue.iter().map(|it| it.want.meter).collect();

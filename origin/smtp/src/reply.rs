@@ -136,7 +136,6 @@ impl ReplyParser {
     }
 }
 
-/// The line's code, whether more lines follow, and its text.
 fn split(line: &[u8]) -> Result<(u16, bool, Cow<'_, str>), ReplyError> {
     if line.len() > LINE_BYTES_MAX {
         return Err(ReplyError::LongLine);

@@ -319,7 +319,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Err(SURPLUS)
     }
 
-    /// Reads what has arrived: true if all replies are positive.
     fn has_no_refusal_left(&mut self) -> bool {
         loop {
             match self.parser.next_reply() {

@@ -85,7 +85,6 @@ async fn rows(state: &Arc<State>, texts: &[String]) -> Vec<Row> {
     texts.iter().cloned().zip(outcomes).map(|(address, outcome)| Row { address, outcome }).collect()
 }
 
-/// In the order of the addresses.
 async fn listed(state: &Arc<State>, addresses: Vec<Address>) -> Vec<Verdict> {
     let mut verdicts = vec![not_asked(); addresses.len()];
     let batch = BatchRequest { addresses };

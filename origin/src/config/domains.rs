@@ -101,7 +101,6 @@ impl OptOuts {
     }
 }
 
-/// In whole labels, the longest first.
 fn suffixes(name: &str) -> impl Iterator<Item = &str> {
     iter::successors(Some(name), |suffix| suffix.split_once('.').map(|(_, rest)| rest))
 }

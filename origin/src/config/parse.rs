@@ -139,7 +139,6 @@ pub(super) fn source_addresses(text: &str) -> Option<Vec<SourceAddress>> {
         .collect()
 }
 
-/// Unix time of 00:00 UTC on a date such as 2026-11-01.
 fn midnight(text: &str) -> Option<u64> {
     let moment: toml::value::Datetime = text.parse().ok()?;
     let date = moment.date.filter(|_| moment.time.is_none())?;

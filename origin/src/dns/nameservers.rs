@@ -144,7 +144,6 @@ impl Nameservers {
         futures_util::future::join_all(self.all.iter().map(of)).await
     }
 
-    /// Nameservers passed over recently come last.
     fn in_order(&self) -> Vec<&Arc<Nameserver>> {
         let mut all: Vec<_> = self.all.iter().collect();
         if all.len() > 1 {

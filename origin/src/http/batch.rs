@@ -273,7 +273,6 @@ impl Batch {
         self.ended(&domain, line).await
     }
 
-    /// `None` if the line is held.
     async fn ended(&self, domain: &str, line: Option<BatchLine>) -> Lines {
         let index = |line: &BatchLine| match line {
             BatchLine::Answer(BatchAnswer { index, .. })

@@ -189,7 +189,6 @@ struct ByNetwork {
 }
 
 impl Strangers {
-    /// At most `most` may be of one network.
     pub(super) fn enter(self: &Arc<Self>, ip: IpAddr, most: usize) -> Stranger {
         let (network, closed) = (network(ip), Arc::new(Notify::new()));
         let mut lists = self.0.lock();

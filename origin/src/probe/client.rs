@@ -183,7 +183,6 @@ impl Client {
         rcpt_verdict::judge(stage, reply, &self.parties(&self.identities(), recipient))
     }
 
-    /// The words of a refusal at RCPT that the rules can't decide.
     pub(super) fn wording(
         &self,
         reply: &Reply,
@@ -211,7 +210,6 @@ impl Client {
         }
     }
 
-    /// `is_last` returns whether no control recipient follows.
     pub(super) fn envelope<'a>(
         &'a self,
         recipient: &'a Address,
@@ -319,7 +317,6 @@ impl Identities {
         in_use.map(|known| &known.identity)
     }
 
-    /// In the order of the numbers.
     pub(super) fn numbered<T>(&self, of: impl Fn(&HeloIdentity) -> T) -> Vec<T> {
         self.numbered.iter().map(|known| of(&known.identity)).collect()
     }

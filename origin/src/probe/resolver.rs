@@ -40,7 +40,6 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// Empty if the host has no usable address.
     pub(super) async fn addresses(
         &self,
         host: &str,

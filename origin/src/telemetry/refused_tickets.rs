@@ -42,7 +42,6 @@ fn part(part: &str) -> Option<Value> {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()
 }
 
-/// The secret's id, and the times of issue and end.
 fn claims(token: &str) -> Option<(String, u64, u64)> {
     let mut parts = token.split('.');
     let (header, times) = (part(parts.next()?)?, part(parts.next()?)?);

@@ -85,7 +85,6 @@ enum Sense {
 }
 
 impl Sense {
-    /// `None` if the sense isn't a state.
     const fn of_mailbox(self) -> Option<Meaning> {
         match self {
             Self::Missing => Some(Meaning::Recipient),
@@ -248,7 +247,6 @@ struct Things<T: Default> {
     unspaced: T,
 }
 
-/// The words have the form of [`Said::words`].
 fn folded(words: Vec<String>) -> HashSet<String> {
     words.iter().map(|word| Said::of(word).words.trim().to_owned()).collect()
 }

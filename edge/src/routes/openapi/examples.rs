@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 
 const FILE: &str = include_str!("../../../data/examples.json");
 
-/// By operation, in the order in which the calls were made.
 fn load_calls() -> Map<String, Value> {
     serde_json::from_str(FILE).unwrap()
 }

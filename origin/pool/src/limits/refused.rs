@@ -256,7 +256,6 @@ impl RefusedLately {
         is_own || count < most && (part.is_none() || party.may_have_one_more(of, has))
     }
 
-    /// No control recipient is asked about while as many recipients are refused.
     pub(crate) fn spares_one(&self, class: Class, now: Instant) -> bool {
         let most = match class {
             Class::Batch => INVENTED_MAX.min(self.half()),
@@ -307,7 +306,6 @@ impl Default for Bans {
 }
 
 impl Bans {
-    /// `None` if no ban by the machine is remembered.
     pub(crate) fn most(&self, machine: Key, now: Instant) -> Option<usize> {
         self.0.get(machine, now).map(|ban| ban.most)
     }

@@ -39,7 +39,6 @@ impl Rest {
         now.saturating_duration_since(self.at) < REST_LIFETIME
     }
 
-    /// `None` while the domains are moved.
     pub(crate) fn returned(&self, now: Instant) -> Option<Instant> {
         (!self.is_kept(now)).then(|| self.at + REST_LIFETIME)
     }

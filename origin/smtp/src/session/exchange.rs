@@ -37,7 +37,6 @@ pub enum Command<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// The pieces leave out the CRLF.
     const fn pieces(self) -> [&'a str; 3] {
         match self {
             Self::Ehlo(name) => ["EHLO ", name, ""],
@@ -120,7 +119,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         timeout(time, read).await.is_err()
     }
 
-    /// All commands go into one write.
     pub(super) async fn send<'c>(
         &mut self,
         stage: Stage,

@@ -244,7 +244,6 @@ fn write<W: io::Write>(
     }
 }
 
-/// Undeliverable outranks unknown, which outranks deliverable.
 fn worse(so_far: RunExit, verdict: Deliverability) -> RunExit {
     let this = match verdict {
         Deliverability::Deliverable | Deliverability::Risky => RunExit::Good,
