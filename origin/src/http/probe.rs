@@ -43,7 +43,9 @@ pub(super) async fn probe(
     let remember = remember.and_then(CacheTimes::parse);
     let awaited_until = awaited_until(&request);
     // 1, 2
-    let (ProbeRequest { address }, asker, id) = admit(&state, given_id, request).await?;
+    // Boxed, because a probe that waits would hold the room of a body that is read.
+    let admitted = Box::pin(admit(&state, given_id, request)).await?;
+    let (ProbeRequest { address }, asker, id) = admitted;
     let question = Question { asker, ..state.prober.question(address) };
     let Question { address, asker, .. } = &question;
     if remember.is_some()
