@@ -143,19 +143,18 @@ export class Platform {
   }
 
   /** Calls the API; returns the reply's `result`, or undefined for a status in `expected`. */
-  async call(method, path, body, expected = [], isAgain = false) {
+  async call(method, path, body, expected = []) {
     let reply, text;
     try {
       reply = await fetch(`${this.base}${path}`, {
         method,
-        headers: { ...this.headers, "Content-Type": "application/json" },
+        // An idle connection would be closed while wrangler runs, and the next call would be lost.
+        headers: { ...this.headers, "Content-Type": "application/json", Connection: "close" },
         body: body && JSON.stringify(body),
         signal: AbortSignal.timeout(30_000),
       });
       text = await reply.text();
     } catch (error) {
-      // Retries once: idle connections may have been closed while wrangler ran.
-      if (method === "GET" && !isAgain) return this.call(method, path, body, expected, true);
       throw new Stop(`${method} ${path}: no answer (${error.cause?.code ?? error.message}). Run this again`);
     }
     this.now = Date.parse(reply.headers.get("date")) || Date.now();
