@@ -253,6 +253,10 @@ async function answer(request) {
 }
 
 const server = createServer((incoming, outgoing) => {
+  // Our own programs mustn't use a connection again: one that lies idle while wrangler runs is closed meanwhile.
+  const { socket, headers } = incoming;
+  if (headers["user-agent"] === "node" && socket.wasUsed) return socket.destroy();
+  socket.wasUsed = true;
   const parts = [];
   incoming.on("data", (part) => parts.push(part));
   incoming.on("end", async () => {
