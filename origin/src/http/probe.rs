@@ -43,7 +43,7 @@ pub(super) async fn probe(
     let remember = remember.and_then(CacheTimes::parse);
     let awaited_until = awaited_until(&request);
     // 1, 2
-    // Boxed, because a probe that waits would hold the room of a body that is read.
+    // Boxed: a waiting probe would otherwise keep the memory in which its body was read.
     let admitted = Box::pin(admit(&state, given_id, request)).await?;
     let (ProbeRequest { address }, asker, id) = admitted;
     let question = Question { asker, ..state.prober.question(address) };

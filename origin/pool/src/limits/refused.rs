@@ -22,8 +22,8 @@ use crate::{
 /// and with two for lists, three lists do. Single checks of a group that is alone have half of the number.
 const OWN: usize = 2;
 const OWN_OF_LISTS: usize = 1;
-/// How far beyond the number these may go, with a good past and without one. The greater number allows for a newcomer's
-/// refusal and for two in flight.
+/// A group's own recipients may be asked about until so many more than the number are refused: with a good past, and
+/// without one. Three leave room for a newcomer's refusal and for two in flight.
 const GOOD_EXTRA: usize = 3;
 const NEWCOMER_EXTRA: usize = 1;
 /// Control recipients in ten minutes by lists, and as many by single checks: many machines ban at ten refused

@@ -227,6 +227,9 @@ async fn nobody_makes_the_pool_forget_what_a_machine_has_counted() {
         let address = format!("10.{}.{}.1", n / 256, n % 256);
         permit_refused(&pool, &address).await;
     }
+    for n in 0..300 {
+        permit_refused(&pool, &format!("2001:db8:1:{n:x}::1")).await;
+    }
     sleep(Duration::from_secs(40)).await;
     let status = pool.status();
     assert!(status.entries.sites <= MAX_SITES + 3, "{}", status.entries.sites);
@@ -241,6 +244,13 @@ async fn nobody_makes_the_pool_forget_what_a_machine_has_counted() {
         more += 1;
     }
     assert_eq!(more, 3, "a single check's nine, of which six were counted");
+    let of_48 = networks_in(&pool, "2001:db8:1:");
+    assert!(of_48 <= 256, "the networks of one customer go first: {of_48}");
+}
+
+fn networks_in(pool: &Pool<u32>, prefix: &str) -> usize {
+    let state = pool.lock();
+    state.sites.all.keys().filter(|key| format!("{key:?}").contains(prefix)).count()
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,12 +261,9 @@ async fn one_customers_networks_go_first_though_they_have_counted_most() {
         permit_refused(&pool, &format!("2001:db8:1:{:x}::1", n / 2)).await;
     }
     sleep(Duration::from_secs(40)).await;
-    let state = pool.lock();
-    assert!(state.sites.all.len() <= MAX_SITES, "{}", state.sites.all.len());
-    let of_48 = |prefix: &str| {
-        state.sites.all.keys().filter(|key| format!("{key:?}").contains(prefix)).count()
-    };
-    assert_eq!(of_48("2001:db8:2:"), 1);
+    let sites = pool.status().entries.sites;
+    assert!(sites <= MAX_SITES, "{sites}");
+    assert_eq!(networks_in(&pool, "2001:db8:2:"), 1);
 }
 
 async fn permit_refused(pool: &Arc<Pool<u32>>, address: &str) {
