@@ -117,9 +117,9 @@ UNIT = --lib --bins $(patsubst %,--test %,$(filter-out $(PARTS),$(shell tools/te
 # `make test` runs two parts at a time, the longest first, because each part waits now and then. Tests that measure a time
 # allow for a busy machine.
 ALL := account edge portal ledger unit scans origin clients harness programs doc
-# File with the names of failed parts; the other parts still run.
+# Names of failed parts; the other parts still run. What failed is printed once more at the end.
 FAILED := target/failed-tests
-NOTED = || echo $* >> $(FAILED)
+NOTED = 2>&1 | tee target/test-$*.log; [ $${PIPESTATUS[0]} = 0 ] || echo $* >> $(FAILED)
 
 .PHONY: test
 ifeq ($(ONLY),)
@@ -128,7 +128,9 @@ test: ## every test; ONLY=unit, account, edge, ledger, scans, origin, clients, h
 	@rm -f $(FAILED)
 	@echo "Two at a time, with the output of each when it ends"
 	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 $(ALL:%=test-%)
-	@[ ! -e $(FAILED) ] || { echo "failed:" $$(cat $(FAILED)); exit 1; }
+	@[ ! -e $(FAILED) ] || { for part in $$(cat $(FAILED)); do \
+		sed -n '/^failures:$$/,/^test result/p' target/test-$$part.log | grep . || tail -n 60 target/test-$$part.log; \
+		done; echo "failed:" $$(cat $(FAILED)); exit 1; }
 	@# Last, because it reads the logs of all of them.
 	target/debug/scan
 
