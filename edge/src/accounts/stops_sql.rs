@@ -52,7 +52,7 @@ macro_rules! dropped {
                  AND EXISTS (SELECT 1 FROM accounts WHERE ", $($condition,)+ ")"
             ),
             constcat::concat!(
-                "UPDATE waiting SET state = 'done' WHERE account_id = ?1 AND state = 'moving'
+                "UPDATE waiting SET state = 'done', at = unixepoch() WHERE account_id = ?1 AND state = 'moving'
                  AND EXISTS (SELECT 1 FROM accounts WHERE ", $($condition,)+ ")"
             ),
         ]

@@ -15,7 +15,8 @@
 // first wait for background work (`waitUntil`) of earlier responses, whose calls also count.
 // `busyMs` blocks the isolate. With `park`, verbs and tables as above, each round trip to D1 that has one of these
 // statements waits until `release` names it: {trip, late}, and with `late` it then fails after it has taken effect. The
-// answer lists the round trips that wait. The header `continent` of a request replaces Cloudflare's data about its client.
+// answer lists the round trips that wait. `end` ends the scheduled runs that were cut: whatever they still do fails
+// without effect. The header `continent` of a request replaces Cloudflare's data about its client.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import Worker from "./index.js";
 
@@ -41,6 +42,8 @@ let counts = none();
 let park = [];
 let parked = [];
 let trips = 0;
+let runs = 0;
+let ending = false;
 let faults = [];
 let pace = null;
 // Time in ms at which each database will have finished all statements so far.
@@ -65,6 +68,20 @@ async function quiet() {
   }
 }
 
+// Without this, a run that was cut would go on ten seconds later, when it gives up its database.
+async function end() {
+  ending = true;
+  for (let tries = 0; runs > 0; tries += 1) {
+    if (tries === 6_000) throw new Error("a scheduled run goes on for more than a minute");
+    await scheduler.wait(10);
+  }
+  ending = false;
+}
+
+function alive() {
+  if (ending) throw new Error("the isolate has ended");
+}
+
 async function paced(database, statements) {
   if (!pace) return;
   const begins = Math.max(Date.now(), done.get(database) ?? 0);
@@ -74,6 +91,7 @@ async function paced(database, statements) {
 }
 
 async function through(part, statements, call, database = null) {
+  alive();
   const fault = faults.find(
     (fault) =>
       fault.part === part &&
@@ -99,8 +117,10 @@ async function through(part, statements, call, database = null) {
 async function waiting(statements) {
   const mine = { trip: (trips += 1), statements };
   parked.push(mine);
-  while (!mine.released) await scheduler.wait(5);
-  if (mine.released.forgotten) await new Promise(() => {});
+  while (!mine.released || mine.released.forgotten) {
+    await scheduler.wait(5);
+    alive();
+  }
   return mine.released.late;
 }
 
@@ -280,6 +300,7 @@ export default class extends WorkerEntrypoint {
       if (told.reset || told.quiet) await quiet();
       if (told.release) release(told.release);
       if (told.park) park = told.park;
+      if (told.end) await end();
       const answer = Response.json({ ...counts, parked });
       if (told.reset) counts = none();
       if (told.faults) faults = told.faults;
@@ -295,8 +316,13 @@ export default class extends WorkerEntrypoint {
   queue(batch) {
     return Worker.queue(batch, this.shimmed(), watched(this.ctx));
   }
-  scheduled(controller) {
-    return Worker.scheduled(controller, this.shimmed(), watched(this.ctx));
+  async scheduled(controller) {
+    runs += 1;
+    try {
+      return await Worker.scheduled(controller, this.shimmed(), watched(this.ctx));
+    } finally {
+      runs -= 1;
+    }
   }
   shimmed() {
     const { VERDICTS, MAIL, SCANS } = this.env;

@@ -88,6 +88,12 @@ impl Edge {
         self.shim(&json!({ "release": release })).await;
     }
 
+    /// Ends the scheduled runs that were cut ([`Release::Never`]). Otherwise they would go on with the next database when
+    /// they give up the one that doesn't answer, in the middle of what comes next.
+    pub async fn end_cut_runs(&self) {
+        self.shim(&json!({ "end": true })).await;
+    }
+
     /// Returns the calls since the counts were last reset, or since the start, and resets the counts.
     pub async fn counts(&self) -> Counts {
         let counts = self.shim(&json!({ "reset": true })).await;

@@ -3,10 +3,12 @@
 //!
 //! - A13: a due change is cut before and after the effect of each trip: exactly one address opens the account.
 
+use std::time::Duration;
+
 use rcpt_tests::{
     Account, Edge, Reply,
     people::{PASSWORD, send},
-    service::shim::Fault,
+    service::shim::{Fault, Release},
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -333,7 +335,7 @@ async fn a_due_change_that_is_cut_off_or_overtaken_anywhere_ends_in_one_address(
                 };
                 if is_beside {
                     let later = async {
-                        tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+                        tokio::time::sleep(Duration::from_millis(700)).await;
                         other.await;
                     };
                     tokio::join!(edge.run_scheduled(), later);
@@ -370,4 +372,36 @@ async fn a_due_change_that_is_cut_off_or_overtaken_anywhere_ends_in_one_address(
             }
         }
     }
+}
+
+/// A run is held before the directory gets the new address. Meanwhile a reset drops the change, and another run follows.
+#[tokio::test]
+async fn a_step_that_comes_after_a_reset_and_another_run_leaves_no_second_address() {
+    let edge = Edge::builder().databases(2).var("HOMES", "*:1").shimmed().start().await.unwrap();
+    let account = edge.account().await;
+    let id = edge.id(&account.email).await;
+    let (new, _) = agreed(&edge, &account).await;
+    edge.pass(&id, 3 * DAY_S).await;
+    assert_eq!(account.anonymous.forgot_password(&account.email).await.status, 200);
+    let reset = link(&edge, &account.email, "Set a new password", 1).await;
+    edge.wait_for_reset_mails().await;
+    edge.park(&["insert directory"]).await;
+    let held = tokio::spawn(edge.scheduled());
+    let trip = loop {
+        match edge.parked().await.pop() {
+            Some(parked) => break parked.trip,
+            None => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    };
+    assert_eq!(account.anonymous.reset_password(&reset, NEW).await.status, 200);
+    edge.run_scheduled().await;
+    edge.release(trip, Release::Go).await;
+    held.await.unwrap();
+    edge.park(&[]).await;
+    edge.pass(&id, DAY_S).await;
+    edge.run_scheduled().await;
+    assert_eq!(edge.count("waiting").await, 0);
+    assert_eq!(edge.count("directory").await, 1, "it names the account once");
+    sign_up(&edge, &new, 1).await;
+    assert_eq!(sign_in(&edge, &account.email, NEW).await, 200);
 }

@@ -334,6 +334,7 @@ async fn hold(start: Start, parties: &[Party]) {
         edge.park(&TRIPS).await;
         let (answers, story) = run.play(parties, &mut schedule).await;
         edge.park(&[]).await;
+        edge.end_cut_runs().await;
         run.check(parties, &answers, &format!("{answers:?} {story}")).await;
         played += 1;
         if played == proof::count(10, usize::MAX) || !schedule.next() {
