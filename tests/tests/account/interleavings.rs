@@ -211,7 +211,7 @@ impl Run<'_> {
             }
             let ways: &[Release] =
                 if is_cut { &[Release::Go] } else { &[Release::Go, Release::Late, Release::Never] };
-            let choice = schedule.choose(live.len() * ways.len());
+            let choice = schedule.choose(live.len() * ways.len(), live.len());
             let (index, how) = (live[choice % live.len()], ways[choice / live.len()]);
             let Some(trip) = processes[index].trip.take() else { continue };
             story += &format!("{:?} {how:?} {:?}; ", processes[index].party, trip.statements);

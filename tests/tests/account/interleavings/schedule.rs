@@ -16,7 +16,9 @@ impl Schedule {
         Self { taken: Vec::new(), at: 0, random: random.map(StdRng::seed_from_u64) }
     }
 
-    pub(super) fn choose(&mut self, options: usize) -> usize {
+    /// Of `options`, the first `uncut` cut nothing off. A random schedule mostly takes one of these: otherwise nearly every
+    /// cut would be in the first two trips.
+    pub(super) fn choose(&mut self, options: usize, uncut: usize) -> usize {
         // What runs after a response comes a little earlier or later, so a repeated beginning may differ.
         if let Some((choice, before)) = self.taken.get(self.at).copied()
             && before != options
@@ -25,7 +27,10 @@ impl Schedule {
             self.taken.push((choice.min(options - 1), options));
         }
         if self.at == self.taken.len() {
-            let choice = self.random.as_mut().map_or(0, |random| random.random_range(0..options));
+            let choice = self.random.as_mut().map_or(0, |random| {
+                let end = if random.random_ratio(1, 6) { options } else { uncut };
+                random.random_range(0..end)
+            });
             self.taken.push((choice, options));
         }
         self.at += 1;
