@@ -151,12 +151,15 @@ const SELECT_CHANGE: &str = "SELECT w.id, w.account_id, w.state, w.new_email, w.
     WHERE w.kind = 'address' AND a.deleted_at IS NULL AND ";
 const SELECT_BY_ID: &str = concat!(SELECT_CHANGE, "w.id = ?1");
 
-/// `?1` row limit. A change is due when it's agreed to and no longer open.
+/// `?1` row limit. A change is due when it's agreed to, no longer open, and the account's last one is over: its repeated 4
+/// would take the new address out of the directory.
 const UPDATE_MOVING: &str = "UPDATE waiting SET state = 'moving' WHERE id IN (
     SELECT w.id FROM waiting w JOIN accounts a ON a.id = w.account_id
     WHERE w.kind = 'address' AND w.state = 'agreed' AND a.state = 'confirmed'
       AND NOT EXISTS (SELECT 1 FROM changes c WHERE c.account_id = w.account_id AND c.about = 'address'
         AND c.since > unixepoch() - 3 * 86400)
+      AND NOT EXISTS (SELECT 1 FROM waiting d
+        WHERE d.account_id = w.account_id AND d.kind = 'address' AND d.state = 'done')
     LIMIT CAST(?1 AS INTEGER))";
 const SELECT_UNFINISHED: &str = concat!(
     SELECT_CHANGE,

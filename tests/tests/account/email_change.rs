@@ -405,3 +405,23 @@ async fn a_step_that_comes_after_a_reset_and_another_run_leaves_no_second_addres
     sign_up(&edge, &new, 1).await;
     assert_eq!(sign_in(&edge, &account.email, NEW).await, 200);
 }
+
+/// In the first run after days without one, the last step of a change is due, and so is the next change.
+#[tokio::test]
+async fn after_days_without_a_run_a_second_change_ends_in_one_address() {
+    let edge = Edge::builder().databases(3).start().await.unwrap();
+    let account = edge.account().await;
+    let id = edge.id(&account.email).await;
+    let (first, _) = agreed(&edge, &account).await;
+    three_days(&edge, &id).await;
+    let moved = Account { email: first, ..account.clone() };
+    let (second, _) = agreed(&edge, &moved).await;
+    edge.pass(&id, 3 * DAY_S).await;
+    for _ in 0..3 {
+        edge.run_scheduled().await;
+    }
+    let rows = format!("directory WHERE account_id = '{id}'");
+    assert_eq!(edge.count(&rows).await, 1, "the account can be reached");
+    assert_eq!(sign_in(&edge, &second, PASSWORD).await, 200);
+    sign_up(&edge, &moved.email, 1).await;
+}
