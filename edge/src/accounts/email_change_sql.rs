@@ -151,8 +151,8 @@ const SELECT_CHANGE: &str = "SELECT w.id, w.account_id, w.state, w.new_email, w.
     WHERE w.kind = 'address' AND a.deleted_at IS NULL AND ";
 const SELECT_BY_ID: &str = concat!(SELECT_CHANGE, "w.id = ?1");
 
-/// `?1` row limit. A change is due when it's agreed to, no longer open, and the account's last one is over: its repeated 4
-/// would take the new address out of the directory.
+/// `?1` row limit. A change is due when it's agreed to, no longer open, and the account's last one has gone: step 5 of that
+/// one would take the new address out of the directory.
 const UPDATE_MOVING: &str = "UPDATE waiting SET state = 'moving' WHERE id IN (
     SELECT w.id FROM waiting w JOIN accounts a ON a.id = w.account_id
     WHERE w.kind = 'address' AND w.state = 'agreed' AND a.state = 'confirmed'

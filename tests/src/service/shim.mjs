@@ -68,7 +68,7 @@ async function quiet() {
   }
 }
 
-// Without this, a run that was cut would go on ten seconds later, when it gives up its database.
+// Otherwise a run that was cut would give up its database after ten seconds, and go on.
 async function end() {
   ending = true;
   for (let tries = 0; runs > 0; tries += 1) {

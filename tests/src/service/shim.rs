@@ -88,8 +88,8 @@ impl Edge {
         self.shim(&json!({ "release": release })).await;
     }
 
-    /// Ends the scheduled runs that were cut ([`Release::Never`]). Otherwise they would go on with the next database when
-    /// they give up the one that doesn't answer, in the middle of what comes next.
+    /// Ends the scheduled runs that were cut ([`Release::Never`]). Otherwise each would give up its database after ten
+    /// seconds, and go on with the next one in the middle of what a test does by then.
     pub async fn end_cut_runs(&self) {
         self.shim(&json!({ "end": true })).await;
     }
