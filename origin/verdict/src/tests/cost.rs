@@ -18,25 +18,21 @@ fn lines(text: &str) -> String {
     format!("550-{text}\r\n550-{text}\r\n550-{text}\r\n550 {text}\r\n")
 }
 
-/// The shortest of several measurements excludes the machine's other load.
+/// Time to judge this reply `times` times.
 #[expect(clippy::disallowed_methods, reason = "a test measures real time")]
-fn cost(raw: &str) -> Duration {
-    let reply = Reply::parse(raw).unwrap();
-    let _ = judge(Stage::Rcpt, &reply);
-    let one = |_| {
-        let began = Instant::now();
-        std::hint::black_box(judge(Stage::Rcpt, std::hint::black_box(&reply)));
-        began.elapsed()
-    };
-    (0..20).map(one).min().unwrap()
+fn cost(reply: &Reply, times: u32) -> Duration {
+    let began = Instant::now();
+    for _ in 0..times {
+        std::hint::black_box(judge(Stage::Rcpt, std::hint::black_box(reply)));
+    }
+    began.elapsed()
 }
 
 /// 8 KiB of U+FDFA took 350 times as long as this ordinary refusal, and 8 KiB of open brackets 160
 /// times.
 #[test]
 fn no_reply_costs_more_to_judge_than_thirty_ordinary_ones() {
-    let ordinary = cost(ORDINARY);
-    println!("an ordinary refusal takes {ordinary:?}");
+    let ordinary = Reply::parse(ORDINARY).unwrap();
     for text in [
         "<",
         "< ",
@@ -58,7 +54,11 @@ fn no_reply_costs_more_to_judge_than_thirty_ordinary_ones() {
         "#5.1.1",
         "[192.0.2.1]",
     ] {
-        let took = cost(&lines(text));
-        assert!(took < 30 * ordinary, "{text:?}: {took:?}, an ordinary one {ordinary:?}");
+        let reply = Reply::parse(&lines(text)).unwrap();
+        // In turns and of like length, and the shortest of each: a short measurement can fall into a moment at which
+        // the processor is twice as fast.
+        let rounds = (0..10).map(|_| [cost(&reply, 1), cost(&ordinary, 30)]);
+        let [took, limit] = rounds.reduce(|[a, b], [c, d]| [a.min(c), b.min(d)]).unwrap();
+        assert!(took < limit, "{text:?}: {took:?}, thirty ordinary ones {limit:?}");
     }
 }
