@@ -15,10 +15,7 @@ const require = createRequire(import.meta.url);
 
 /** The mistakes in the settings, each with the name of its setting; none for another program's Worker. */
 export async function rehearse(settings) {
-  const { unstable_getMiniflareWorkerOptions } = require("wrangler");
-  const { Miniflare } = require("miniflare");
-  const { workerOptions } = unstable_getMiniflareWorkerOptions(settings.file);
-  const { modulesRules: _, ...options } = workerOptions;
+  const { Miniflare, Response } = require("miniflare");
   const folder = path.dirname(settings.main);
   if (!existsSync(settings.main)) throw new Stop(`${settings.main} doesn't exist: make builds it`);
   const files = readdirSync(folder).filter((name) => /\.(js|mjs|wasm)$/.test(name) && path.join(folder, name) !== settings.main);
@@ -30,12 +27,20 @@ export async function rehearse(settings) {
   const value = newValue();
   const secrets = Object.fromEntries(neededRings().map((ring) => [named(ring, value, Date.now()), value]));
   const lines = [];
+  const { toml } = settings;
   const runtime = new Miniflare({
-    ...options,
+    compatibilityDate: toml.compatibility_date,
+    compatibilityFlags: toml.compatibility_flags,
+    d1Databases: byName("binding", toml.d1_databases, "database_id"),
+    kvNamespaces: byName("binding", toml.kv_namespaces, "id"),
+    queueProducers: byName("binding", toml.queues.producers, "queue"),
+    ratelimits: byName("name", toml.ratelimits),
+    email: { send_email: toml.send_email },
+    serviceBindings: { [toml.assets.binding]: () => new Response(null, { status: 404 }) },
     modules: [module(path.basename(settings.main)), ...files.map(module)],
     modulesRoot: folder,
     // Without a .dev.vars beside the file: that is not published.
-    bindings: { ...secrets, ...settings.toml.vars },
+    bindings: { ...secrets, ...toml.vars },
     cf: false,
     handleRuntimeStdio: (...streams) => {
       for (const stream of streams) createInterface({ input: stream }).on("line", (line) => lines.push(line));
@@ -50,6 +55,11 @@ export async function rehearse(settings) {
     await runtime.dispose();
   }
   return lines.flatMap(told);
+}
+
+/** What each binding leads to; loading wrangler, which knows, would take longer than the rehearsal. */
+function byName(name, bindings = [], member = undefined) {
+  return Object.fromEntries(bindings.map((each) => [each[name], member ? each[member] : each]));
 }
 
 /** What a line of the Worker's log says of the settings. */
