@@ -114,9 +114,9 @@ PARTS := account edge ledger scans origin clients harness programs
 # Tests that need no Worker, mail server or browser: all other programs, as cargo names them.
 UNIT = --lib --bins $(patsubst %,--test %,$(filter-out $(PARTS),$(shell tools/test-programs)))
 
-# `make test` runs two parts at a time, the longest first, because each part waits now and then. Tests that measure a time
-# allow for a busy machine.
-ALL := account edge portal ledger unit scans origin clients harness programs doc
+# `make test` runs two parts at a time: the longest, and beside it those that wait most, so that both cores are busy to
+# the end. Tests that measure a time allow for a busy machine.
+ALL := account unit origin clients programs portal ledger edge scans harness doc
 # Names of failed parts; the other parts still run. What failed is printed once more at the end.
 FAILED := target/failed-tests
 NOTED = 2>&1 | tee target/test-$*.log; [ $${PIPESTATUS[0]} = 0 ] || echo $* >> $(FAILED)

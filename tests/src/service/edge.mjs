@@ -292,7 +292,7 @@ function endless(limit) {
   return limit - 0.5;
 }
 
-// Loads miniflare with a buffer for workerd's configuration that grows by 16 MiB instead of 4 KiB at a time: each
+// Loads miniflare with a buffer for workerd's configuration that grows by 8 MiB instead of 4 KiB at a time: each
 // growth copies all of it with the Worker's code, some hundred times for each edge. And its rate limits know `endless`.
 function changed(require, name) {
   const file = require.resolve(name);
@@ -301,7 +301,7 @@ function changed(require, name) {
   loaded.paths = Module._nodeModulePaths(path.dirname(file));
   let source = readFileSync(file, "utf8");
   for (const [before, after] of [
-    ["MIN_SINGLE_SEGMENT_GROWTH = 4096;", "MIN_SINGLE_SEGMENT_GROWTH = 2 ** 24;"],
+    ["MIN_SINGLE_SEGMENT_GROWTH = 4096;", "MIN_SINGLE_SEGMENT_GROWTH = 2 ** 23;"],
     [
       "esModule: ratelimit_worker_default()",
       'esModule: ratelimit_worker_default().replace("Date.now()", "(this.limitVal % 1 ? 0 : Date.now())")',

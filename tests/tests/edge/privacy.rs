@@ -254,7 +254,15 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
         stack.origin.process.wait_for_line(id, LIMIT).await.unwrap();
     }
 
-    // The files of D1, KV and the Cache API with their journals, in which deleted data may remain.
+    for line in
+        [r#""route":"/v1/validate_email","status":200"#, r#""route":"(unknown)","status":404"#]
+    {
+        stack.edge.process.wait_for_line(line).await;
+    }
+
+    // The files of D1, KV and the Cache API with their journals, in which deleted data may remain. The runtime removes
+    // the journal of a database that has been idle for ten seconds.
+    stack.edge.process.kill();
     let folder = stack.edge.state().join("v3");
     let mut files = Vec::new();
     files_below(&folder, &mut files);
@@ -270,11 +278,6 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
     }
     assert!(verdicts >= ids.len(), "the cached verdicts are among {} files", files.len());
 
-    for line in
-        [r#""route":"/v1/validate_email","status":200"#, r#""route":"(unknown)","status":404"#]
-    {
-        stack.edge.process.wait_for_line(line).await;
-    }
     let edge_log = lines_of_the_worker(&stack.edge.process.log());
     assert_clean("the log of the edge", edge_log.as_bytes(), &secrets);
     let origin_log = stack.origin.process.log();

@@ -10,6 +10,9 @@ use super::{
     world::POPULAR,
 };
 
+/// Time for a charge that was under way at the deadline; no check is held for longer than ten seconds.
+const LATE_CHARGE: Duration = Duration::from_secs(3);
+
 impl Player<'_> {
     /// Sends a list that is answered completely.
     pub async fn list(&mut self, fresh: u8, broken: u8) -> Result<()> {
@@ -77,8 +80,9 @@ impl Player<'_> {
         self.add_in_flight(number, address, units, Waiting::ForItsAnswer(list)).await
     }
 
-    /// Expects a charge for what the answer at the deadline gave out. If the charge took until the deadline, nothing
-    /// was given out, and the charge may still come.
+    /// Expects a charge for what the answer at the deadline gave out. If nothing was given out, the charge may have
+    /// taken until the deadline and still come; or the machine was slow and nothing had been answered, and then the
+    /// list ends now, because no look at the lease could tell that none comes.
     pub(super) async fn pay_for_part(
         &mut self,
         number: u64,
@@ -90,7 +94,7 @@ impl Player<'_> {
         let lease = self.checks_in_flight.back().context("a list in flight")?.lease.clone();
         let sql = "SELECT n_charged FROM leases WHERE account_id = ? AND id = ?";
         let params = [self.id_value(), lease.into()];
-        let limit = Instant::now() + Duration::from_secs(60);
+        let limit = Instant::now() + LATE_CHARGE;
         let charged = loop {
             let rows = self.world.edge.sql_of(self.id(), sql, &params).await;
             let charged = rows.first().and_then(|row| row["n_charged"].as_u64());
@@ -104,6 +108,10 @@ impl Player<'_> {
         ensure!(is_paid, "{charged} charged for {given} of {body}");
         self.model.pay(number, charged);
         self.counted += charged;
+        if charged == 0 {
+            let last = u8::try_from(self.checks_in_flight.len() - 1)?;
+            self.finish(last, End::Verdict).await?;
+        }
         Ok(())
     }
 

@@ -119,6 +119,9 @@ impl Player<'_> {
         self.add_in_flight(number, address, units, Waiting::Under(request.clone())).await?;
         if units > 1 {
             self.pay_for_part(number, units, &body).await?;
+            if !self.model.is_in_flight(number) {
+                return Ok(Some(KeyState::Answered));
+            }
         }
         Ok(Some(KeyState::InFlight(number)))
     }
