@@ -82,7 +82,8 @@ async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
     .await;
     let environment = environment(&server, nameserver().await);
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    let origin = origin(&environment);
+    // On a busy machine a thousand checks, all begun at once, may take longer than ten seconds before the first asks.
+    let origin = origin(&[&environment[..], &[("RCPT_BUDGET_MS", "60000")]].concat());
     let mut all = JoinSet::new();
     for n in 0..1_000 {
         let origin = origin.clone();
@@ -91,8 +92,8 @@ async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
     let statuses = all.join_all().await;
     let answered = statuses.iter().filter(|status| **status == Status::Accepted).count();
     assert!(most.load(Ordering::Relaxed) <= 2, "{}", most.load(Ordering::Relaxed));
-    // The rate is twenty a second after the first two hundred, and half of a thousand checks may wait. On a busy
-    // machine some checks find no session within the budget, and report our limit.
+    // The rate is twenty a second after the first two hundred, and half of a thousand checks may wait; the others report
+    // our limit.
     assert!(answered >= 200, "{answered}");
     let ours = statuses.iter().filter(|status| **status == Status::FatalException).count();
     assert_eq!(answered + ours, 1_000);

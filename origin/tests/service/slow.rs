@@ -118,13 +118,15 @@ async fn accounts_with_a_slow_domain_do_not_hold_up_others_at_its_operator_or_ma
             // The first checks wait for a cut after 6.5 seconds; later checks are served as if alone, in 52 ms. Before
             // cuts and the reserve existed, a check took 4.9 s.
             let first = others(&origin, 4).await;
-            let later = others(&origin, 100).await;
+            // At the same time, because on a busy machine both take longer.
+            let quiet = internet.origin(&[]);
+            let (later, alone) = tokio::join!(others(&origin, 100), others(&quiet, 100));
             for (_, verdict) in first.iter().chain(&later) {
                 assert_eq!(verdict.status, Status::Accepted, "{host}, {accounts}: {verdict:?}");
             }
-            let (median, longest) = (later[50].0, first[3].0.max(later[99].0));
-            println!("{host}, {accounts} slow accounts: median {median:?}, longest {longest:?}");
-            assert!(median < Duration::from_millis(250), "{host}, {accounts}: {median:?}");
+            let (median, alone, longest) = (later[50].0, alone[50].0, first[3].0.max(later[99].0));
+            println!("{host}, {accounts} slow accounts: median {median:?}, longest {longest:?}, alone {alone:?}");
+            assert!(median < 3 * alone, "{host}, {accounts}: {median:?}, alone {alone:?}");
         });
     }
     sites.join_all().await;
