@@ -307,6 +307,15 @@ mod tests {
             let malformed = read(text).expect_err(text);
             assert_eq!(malformed.is_unreadable(), is_unreadable, "{text:?}");
         }
+        let malformed = read(" Ann <ann@example..org> ").expect_err("two dots");
+        assert_eq!(malformed.text(), "ann@example..org");
+        for (text, problem) in [
+            ("<ann@example.org> <bob@example.org>", "This looks like several"),
+            ("<ann> <bob@example.org>", "There are several pairs"),
+        ] {
+            let said = read(text).expect_err(text).problem();
+            assert!(said.starts_with(problem), "{text}: {said}");
+        }
     }
 
     #[test]

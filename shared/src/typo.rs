@@ -108,6 +108,7 @@ mod tests {
             ("gnai.com", "gmail.com", false),
             ("hotxxx.com", "hotmail.com", false),
             ("gmx.ne", "gmx.net", false),
+            ("gmail.c", "gmail.com", true),
             ("hotmail.com", "hotmail.com", false),
         ] {
             assert_eq!(closest(typed, &[known]).is_some(), is_meant, "{typed}");
