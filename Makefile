@@ -104,6 +104,9 @@ export RCPT_COMMAND_BIN ?= $(CURDIR)/target/debug/rcpt
 
 # A failed test prints its cause; forty frames of tokio below it add nothing.
 export RUST_BACKTRACE := $(or $(BACKTRACE),0)
+ifneq ($(BACKTRACE),)
+export CARGO_PROFILE_DEV_DEBUG := line-tables-only
+endif
 
 # Seed of random tests: SEED, or otherwise a fixed seed in `make test` and a new seed in every `make proof`.
 export PROPTEST_RNG_SEED := $(or $(SEED),$(if $(filter proof,$(MAKECMDGOALS))$(PROOF),$(shell date +%s),1))
