@@ -58,8 +58,8 @@ export async function rehearse(settings) {
 }
 
 /** What each binding leads to; loading wrangler, which knows, would take longer than the rehearsal. */
-function byName(name, bindings = [], member = undefined) {
-  return Object.fromEntries(bindings.map((each) => [each[name], member ? each[member] : each]));
+function byName(name, bindings = [], member) {
+  return Object.fromEntries(bindings.map((each) => [each[name], member ? (each[member] ?? each[name]) : each]));
 }
 
 /** What a line of the Worker's log says of the settings. */
