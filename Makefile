@@ -119,7 +119,7 @@ UNIT = --lib --bins $(patsubst %,--test %,$(filter-out $(PARTS),$(shell tools/te
 
 # `make test` runs two parts at a time: the longest, and beside it those that wait most, so that both cores are busy to
 # the end. Tests that measure a time allow for a busy machine.
-ALL := account unit origin clients programs portal ledger edge scans harness doc
+ALL := account unit origin clients programs portal ledger edge scans harness
 # Names of failed parts; the other parts still run. What failed is printed once more at the end.
 FAILED := target/failed-tests
 NOTED = 2>&1 | tee target/test-$*.log; [ $${PIPESTATUS[0]} = 0 ] || echo $* >> $(FAILED)
@@ -149,10 +149,6 @@ $(patsubst %,test-%,$(PARTS)): test-%:
 
 test-unit: test-%:
 	$(CARGO_TEST) --no-fail-fast $(UNIT) $(NOTED)
-
-# The only package with examples in its documentation.
-test-doc: test-%:
-	$(CARGO_TEST) --no-fail-fast --doc --package rcpt-client $(NOTED)
 
 test-portal: test-%:
 	npm run --silent test:portal $(NOTED)

@@ -1,38 +1,14 @@
 //! A client of the API that checks whether an email address can receive mail.
 //!
-//! ```no_run
-//! let client = rcpt_client::Client::new("https://rcpt.example.net", "rcpt_live_…")?;
-//! let answer = client.check("ann@example.org")?;
-//! println!("{} {:?}", answer.email, answer.verdict);
-//! # Ok::<(), rcpt_client::Error>(())
+//! The three programs below are in `examples`, and compile with the tests.
+//! ```rust
+#![doc = include_str!("../examples/check.rs")]
 //! ```
-//!
-//! A list is checked in the background. Results have positions, not addresses, so keep the list:
-//!
-//! ```no_run
-//! # let client = rcpt_client::Client::new("https://rcpt.example.net", "rcpt_live_…")?;
-//! let addresses = ["ann@example.org", "bob@example.com"];
-//! let scan = client.start_scan(&addresses, "customers", &rcpt_client::idempotency_key())?;
-//! client.wait_for_scan(&scan.id, |scan| println!("{} of {}", scan.answered, scan.total))?;
-//! for row in client.join_scan(&scan.id, &addresses)? {
-//!     println!("{} {:?}", row.address, row.result.map(|result| result.verdict));
-//! }
-//! # Ok::<(), rcpt_client::Error>(())
+//! ```rust
+#![doc = include_str!("../examples/scan.rs")]
 //! ```
-//!
-//! A sign-up form asks the guard, and lets the person sign up if there is no answer:
-//!
-//! ```no_run
-//! # use std::time::Duration;
-//! # let client = rcpt_client::Client::new("https://rcpt.example.net", "rcpt_live_…")?;
-//! match client.within(Duration::from_secs(5)).decide("ann@example.org") {
-//!     Ok(decision) if decision.decision == rcpt_client::Choice::Refuse => {
-//!         println!("{}", decision.message.unwrap_or_default());
-//!     }
-//!     Ok(decision) => println!("store {}", decision.email),
-//!     Err(_) => println!("store what was typed"),
-//! }
-//! # Ok::<(), rcpt_client::Error>(())
+//! ```rust
+#![doc = include_str!("../examples/guard.rs")]
 //! ```
 //!
 //! [`verify_webhook`] verifies the events that a webhook receives.
