@@ -10,7 +10,8 @@ use std::{
 };
 
 use crate::harness::{
-    body, domain_report, origin, probe_request, send, state, ticket_of, verdict, verdict_for,
+    body, domain_report, elsewhere, origin, probe_request, send, socket, state, ticket_of, verdict,
+    verdict_for,
 };
 use axum::{
     body::{Body, to_bytes},
@@ -20,7 +21,6 @@ use hickory_resolver::proto::op::{Edns, Message, ResponseCode};
 use rcpt_origin::build;
 use rcpt_shared::{Reason, Stage, Status};
 use tokio::{
-    net::UdpSocket,
     task::{JoinHandle, JoinSet},
     time::sleep,
 };
@@ -40,11 +40,11 @@ impl Drop for Nameserver {
 
 impl Nameserver {
     async fn answering(answer: impl Fn(Message) -> Option<Vec<u8>> + Send + 'static) -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        let address = socket.local_addr().unwrap();
+        let (address, socket) = socket();
         let questions = Arc::new(AtomicUsize::new(0));
         let counted = questions.clone();
-        let running = tokio::spawn(async move {
+        let running = elsewhere(async move {
+            let socket = socket();
             let mut query = [0; 1_500];
             while let Ok((length, from)) = socket.recv_from(&mut query).await {
                 counted.fetch_add(1, Ordering::Relaxed);
@@ -158,7 +158,7 @@ async fn a_domain_about_which_the_first_nameserver_is_silent_sends_no_other_doma
 
 #[tokio::test]
 async fn a_nameserver_that_is_shut_costs_no_time() {
-    let shut = UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let shut = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let healthy = Nameserver::healthy().await;
     let origin = origin(&[
         ("RCPT_NAMESERVERS", &both(shut, healthy.address)),

@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use crate::harness::{MailServer, batch, obey, origin, verdict};
+use crate::harness::{MailServer, batch, elsewhere, obey, origin, socket, verdict};
 use hickory_resolver::proto::{
     op::Message,
     rr::{
@@ -24,15 +24,14 @@ use hickory_resolver::proto::{
 use rcpt_shared::{BatchLine, Reason, Status};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
-    net::UdpSocket,
     task::JoinSet,
 };
 
 /// Starts a nameserver: every domain's mail host is `mx.example.org`, at 127.0.0.1.
-async fn nameserver() -> SocketAddr {
-    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let address = socket.local_addr().unwrap();
-    tokio::spawn(async move {
+fn nameserver() -> SocketAddr {
+    let (address, socket) = socket();
+    elsewhere(async move {
+        let socket = socket();
         let mut query = [0; 1_500];
         loop {
             let (length, from) = socket.recv_from(&mut query).await.unwrap();
@@ -60,7 +59,6 @@ fn environment(server: &MailServer, nameserver: SocketAddr) -> Vec<(&'static str
         ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8".to_owned()),
         ("RCPT_MAX_PROBES", "1000".to_owned()),
         ("RCPT_SESSION_RECIPIENTS", "100".to_owned()),
-        // The nameserver shares a thread with a thousand probes.
         ("RCPT_DNS_TIMEOUT_MS", "5000".to_owned()),
     ]
 }
@@ -69,7 +67,7 @@ fn environment(server: &MailServer, nameserver: SocketAddr) -> Vec<(&'static str
 async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
     let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counted, highest) = (open.clone(), most.clone());
-    let server = MailServer::serving(move |stream, _| {
+    let server = MailServer::serving_elsewhere(move |stream, _| {
         let (open, most) = (counted.clone(), highest.clone());
         async move {
             most.fetch_max(open.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -78,9 +76,8 @@ async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
             let _ = obey(&mut stream, "250-PIPELINING\r\n", "250 ok", "250 ok").await;
             open.fetch_sub(1, Ordering::Relaxed);
         }
-    })
-    .await;
-    let environment = environment(&server, nameserver().await);
+    });
+    let environment = environment(&server, nameserver());
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
     // On a busy machine a thousand checks, all begun at once, may take longer than ten seconds before the first asks.
     let origin = origin(&[&environment[..], &[("RCPT_BUDGET_MS", "60000")]].concat());
@@ -115,7 +112,7 @@ async fn after_a_421_a_machine_is_connected_to_once_in_ten_seconds() {
         }
     })
     .await;
-    let environment = environment(&server, nameserver().await);
+    let environment = environment(&server, nameserver());
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let origin = origin(&environment);
     let started = now();
@@ -186,7 +183,7 @@ async fn a_limit_of_messages_per_session_costs_a_session_and_nobody_an_answer() 
     ] {
         let connections = Arc::new(AtomicUsize::new(0));
         let server = server_with_few_messages(&connections, |_| 2, refusal).await;
-        let mut environment = environment(&server, nameserver().await);
+        let mut environment = environment(&server, nameserver());
         environment.push(("RCPT_BUDGET_MS", "6000".to_owned()));
         environment.push(("RCPT_SESSION_INTERVAL_MS", "0".to_owned()));
         let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
@@ -211,7 +208,7 @@ async fn a_421_that_a_new_session_gets_too_is_taken_note_of() {
     let refusal = "421 4.7.0 too many messages from your IP";
     let server =
         server_with_few_messages(&connections, |number| usize::from(number == 0), refusal).await;
-    let mut environment = environment(&server, nameserver().await);
+    let mut environment = environment(&server, nameserver());
     environment.push(("RCPT_BUDGET_MS", "6000".to_owned()));
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let origin = origin(&environment);
@@ -232,7 +229,7 @@ async fn a_batch_stays_away_as_long_as_a_server_says() {
         let _ = stream.write_all(b"421 4.7.0 try again in 10 minutes\r\n").await;
     })
     .await;
-    let environment = environment(&server, nameserver().await);
+    let environment = environment(&server, nameserver());
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let origin = origin(&environment);
     assert_eq!(verdict(&origin, "u@d.org").await.status, Status::BlockedByProvider);

@@ -15,11 +15,11 @@ use hickory_resolver::proto::{
 };
 use rcpt_origin::{State, build};
 use tokio::{
-    net::{TcpListener, TcpStream, UdpSocket},
+    net::TcpStream,
     task::{AbortHandle, JoinHandle},
 };
 
-use super::state;
+use super::{elsewhere, listener, socket, state};
 
 pub struct Internet {
     port: u16,
@@ -43,9 +43,9 @@ impl Internet {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let accepting = tokio::spawn(async move {
+        let (address, listener) = listener("0.0.0.0");
+        let accepting = elsewhere(async move {
+            let listener = listener();
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 stream.set_nodelay(true).unwrap();
@@ -53,9 +53,9 @@ impl Internet {
                 tokio::spawn(serve(stream, dialled));
             }
         });
-        let (nameserver, answering) = nameserver(zone).await;
+        let (nameserver, answering) = nameserver(zone);
         let running = vec![accepting.abort_handle(), answering.abort_handle()];
-        Self { port, nameserver, running }
+        Self { port: address.port(), nameserver, running }
     }
 
     /// An origin in this simulated Internet.
@@ -79,12 +79,12 @@ impl Internet {
     }
 }
 
-async fn nameserver(
+fn nameserver(
     zone: impl Fn(&str, RecordType) -> Vec<RData> + Send + 'static,
 ) -> (SocketAddr, JoinHandle<()>) {
-    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let address = socket.local_addr().unwrap();
-    let answering = tokio::spawn(async move {
+    let (address, socket) = socket();
+    let answering = elsewhere(async move {
+        let socket = socket();
         let mut query = [0; 1_500];
         loop {
             let (length, from) = socket.recv_from(&mut query).await.unwrap();

@@ -6,7 +6,7 @@ pub mod world;
 use std::{
     collections::HashMap,
     net::SocketAddr,
-    sync::{Arc, OnceLock},
+    sync::{Arc, LazyLock, OnceLock},
 };
 
 use axum::{
@@ -20,13 +20,37 @@ use rcpt_shared::{BatchLine, KeyRing, Tenant, Ticket, Verdict};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpStream, UdpSocket},
+    runtime::{Builder, Runtime},
     task::JoinHandle,
 };
 use tower_service::Service as _;
 
 pub const SECRETS: &str = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 pub const REQUEST_ID: &str = "req-1";
+
+/// Runs a server on a thread of its own, as on another machine: a crowd of checks doesn't take its time. One thread for
+/// all, so that a server hears of a session's end before it hears of the next session.
+pub fn elsewhere(server: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    static SERVERS: LazyLock<Runtime> = LazyLock::new(|| {
+        Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+    });
+    SERVERS.spawn(server)
+}
+
+/// Listens on a free port. Its address, and the listener for a task [`elsewhere`], whose runtime waits for connections.
+pub fn listener(ip: &str) -> (SocketAddr, impl FnOnce() -> TcpListener + Send + 'static) {
+    let listener = std::net::TcpListener::bind((ip, 0)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    (listener.local_addr().unwrap(), move || TcpListener::from_std(listener).unwrap())
+}
+
+/// Like [`listener`], for datagrams.
+pub fn socket() -> (SocketAddr, impl FnOnce() -> UdpSocket + Send + 'static) {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_nonblocking(true).unwrap();
+    (socket.local_addr().unwrap(), move || UdpSocket::from_std(socket).unwrap())
+}
 
 /// A mail server on a free port of the loopback.
 pub struct MailServer {
@@ -40,24 +64,39 @@ impl Drop for MailServer {
     }
 }
 
+async fn accept<F>(
+    listener: impl FnOnce() -> TcpListener,
+    serve: impl Fn(TcpStream, usize) -> F + Send + 'static,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let listener = listener();
+    for number in 0.. {
+        let (stream, _) = listener.accept().await.unwrap();
+        // Replies to a flight are written one by one here, whereas real servers send them
+        // together.
+        stream.set_nodelay(true).unwrap();
+        tokio::spawn(serve(stream, number));
+    }
+}
+
 impl MailServer {
     /// Passes each connection to `serve`, numbered from 0.
     pub async fn serving<F>(serve: impl Fn(TcpStream, usize) -> F + Send + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let running = tokio::spawn(async move {
-            for number in 0.. {
-                let (stream, _) = listener.accept().await.unwrap();
-                // Replies to a flight are written one by one here, whereas real servers send them
-                // together.
-                stream.set_nodelay(true).unwrap();
-                tokio::spawn(serve(stream, number));
-            }
-        });
-        Self { address, running }
+        let (address, listener) = listener("127.0.0.1");
+        Self { address, running: tokio::spawn(accept(listener, serve)) }
+    }
+
+    /// Like [`Self::serving`], [`elsewhere`].
+    pub fn serving_elsewhere<F>(serve: impl Fn(TcpStream, usize) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (address, listener) = listener("127.0.0.1");
+        Self { address, running: elsewhere(accept(listener, serve)) }
     }
 
     /// Greets with `banner`, offers `extensions`, and answers RCPT with `rcpt`.
