@@ -37,6 +37,14 @@ fn a_configuration_as_it_came_is_not_deployed_and_everything_that_it_lacks_is_na
     fs::write(&other, without_contact).unwrap();
     let (ready, reply) = deployable(&["--config", other.to_str().unwrap()]);
     assert!(!ready && reply.contains("missing  CONTACT_EMAIL or CONTACT_URL: "), "{reply}");
+    // A database without an id is named like one with the example's, and the Worker is still asked about the rest.
+    let filled = fs::read_to_string(&file).unwrap();
+    let lines = filled.lines().filter(|line| !line.starts_with("database_id"));
+    let without_ids = lines.collect::<Vec<_>>().join("\n");
+    fs::write(&other, without_ids.replace("[vars]", "[vars]\nHOMSE = \"*:0\"")).unwrap();
+    let (ready, reply) = deployable(&["--config", other.to_str().unwrap()]);
+    assert!(!ready && reply.contains("missing  DB_1: "), "{reply}");
+    assert!(reply.contains("wrong    HOMSE: there is no such setting."), "{reply}");
     // The Worker itself says what it doesn't accept.
     let wrong = fs::read_to_string(&file).unwrap();
     let wrong = wrong.replace("HOMES = \"*:0,1,2\"", "HOMSE = \"*:0\"\nTERMS_URL = \"/terms\"");
