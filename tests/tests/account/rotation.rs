@@ -6,7 +6,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -41,9 +41,10 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
     let anonymous = Anonymous::on_kept_connections(&edge.url);
     let key = Arc::new(parking_lot::Mutex::new(account.api_key.clone()));
     let over = Arc::new(AtomicBool::new(false));
-    let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let [count, good] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
     let load = {
-        let (key, over, count) = (Arc::clone(&key), Arc::clone(&over), Arc::clone(&count));
+        let (key, over) = (Arc::clone(&key), Arc::clone(&over));
+        let (count, good) = (Arc::clone(&count), Arc::clone(&good));
         tokio::spawn(async move {
             let mut pace = interval(PACE);
             let (mut tasks, mut old) = (Vec::new(), String::new());
@@ -58,10 +59,12 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
                     if nth % 2 == 0 || old.is_empty() { current.clone() } else { old.clone() };
                 let request =
                     anonymous.request(Method::GET, "/me/quota").header("x-api-key", &used);
+                let good = Arc::clone(&good);
                 tasks.push(tokio::spawn(async move {
                     let sent_at = Instant::now();
                     let status = send_again(request).await.status;
                     drop(permit);
+                    good.fetch_add(usize::from(status == 200), Ordering::Relaxed);
                     Shot { sent_at, key: used, status }
                 }));
                 old = current;
@@ -75,7 +78,12 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
     };
     let mut replaced = Vec::new();
     for rotation in 1..=ROTATIONS {
-        while count.load(Ordering::Relaxed) < rotation * BETWEEN {
+        // Half of them have a key that is valid. On a busy machine, many of these are only read after the next rotation.
+        // If none is accepted any more, the test ends and fails.
+        while count.load(Ordering::Relaxed) < rotation * BETWEEN
+            || (good.load(Ordering::Relaxed) < rotation * BETWEEN / 2
+                && count.load(Ordering::Relaxed) < 20 * ROTATIONS * BETWEEN)
+        {
             tokio::time::sleep(PACE / 4).await;
         }
         let reply = account.rotate_api_key().await;
@@ -105,6 +113,6 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
     );
     assert!(late.len() >= ROTATIONS * 5, "{}", late.len());
     assert_eq!(accepted, 0);
-    assert!(good > shots.len() / 4, "{good} of {}", shots.len());
+    assert!(good >= ROTATIONS * BETWEEN / 2, "{good} of {}", shots.len());
     assert!(shots.iter().all(|shot| [200, 401].contains(&shot.status)), "a failure of ours");
 }
