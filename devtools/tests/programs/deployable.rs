@@ -46,8 +46,7 @@ fn a_configuration_as_it_came_is_not_deployed_and_everything_that_it_lacks_is_na
     assert!(!ready && reply.contains("missing  DB_1: "), "{reply}");
     assert!(reply.contains("wrong    HOMSE: there is no such setting."), "{reply}");
     // The Worker itself says what it doesn't accept.
-    let wrong = fs::read_to_string(&file).unwrap();
-    let wrong = wrong.replace("HOMES = \"*:0,1,2\"", "HOMSE = \"*:0\"\nTERMS_URL = \"/terms\"");
+    let wrong = filled.replace("HOMES = \"*:0,1,2\"", "HOMSE = \"*:0\"\nTERMS_URL = \"/terms\"");
     fs::write(&other, wrong.replace("[vars]", "[vars]\nRESET_MAILS_PER_DAY = \"many\"")).unwrap();
     let (ready, reply) = deployable(&["--config", other.to_str().unwrap()]);
     let mistake = "wrong    RESET_MAILS_PER_DAY: expected a number from 1 to 1000000000";

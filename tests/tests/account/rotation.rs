@@ -26,9 +26,10 @@ const ROTATIONS: usize = 10;
 /// Requests between two rotations.
 const BETWEEN: usize = 15;
 
-/// A request of the load: its time, its API key, and the status of the response.
+/// A request of the load: its times, its API key, and the status of the response.
 struct Shot {
     sent_at: Instant,
+    answered_at: Instant,
     key: String,
     status: u16,
 }
@@ -65,7 +66,7 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
                     let status = send_again(request).await.status;
                     drop(permit);
                     good.fetch_add(usize::from(status == 200), Ordering::Relaxed);
-                    Shot { sent_at, key: used, status }
+                    Shot { sent_at, answered_at: Instant::now(), key: used, status }
                 }));
                 old = current;
             }
@@ -86,6 +87,7 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
         {
             tokio::time::sleep(PACE / 4).await;
         }
+        let begun_at = Instant::now();
         let reply = account.rotate_api_key().await;
         let at = Instant::now();
         assert_eq!(reply.status, 200, "{}", reply.body);
@@ -95,13 +97,13 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
             tokio::time::sleep(PACE / 4).await;
         }
         let old = std::mem::replace(&mut *key.lock(), reply.text("api_key").to_owned());
-        replaced.push((old, at));
+        replaced.push((old, begun_at, at));
     }
     over.store(true, Ordering::Relaxed);
     let shots = load.await.unwrap();
     let late: Vec<_> = shots
         .iter()
-        .filter(|shot| replaced.iter().any(|(key, at)| *key == shot.key && shot.sent_at > *at))
+        .filter(|shot| replaced.iter().any(|(key, _, at)| *key == shot.key && shot.sent_at > *at))
         .collect();
     let accepted = late.iter().filter(|shot| shot.status != 401).count();
     let good = shots.iter().filter(|shot| shot.status == 200).count();
@@ -114,5 +116,11 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
     assert!(late.len() >= ROTATIONS * 5, "{}", late.len());
     assert_eq!(accepted, 0);
     assert!(good >= ROTATIONS * BETWEEN / 2, "{good} of {}", shots.len());
+    let is_refused_too_early = |shot: &Shot| {
+        let replacement = replaced.iter().find(|(key, ..)| *key == shot.key);
+        shot.status != 200
+            && replacement.is_none_or(|(_, begun_at, _)| shot.answered_at < *begun_at)
+    };
+    assert!(!shots.iter().any(is_refused_too_early), "a key was refused before its replacement");
     assert!(shots.iter().all(|shot| [200, 401].contains(&shot.status)), "a failure of ours");
 }
