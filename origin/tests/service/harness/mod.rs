@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream, UdpSocket},
-    runtime::{Builder, Runtime},
+    runtime::{Builder, Handle},
     task::JoinHandle,
 };
 use tower_service::Service as _;
@@ -30,10 +30,14 @@ pub const SECRETS: &str = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 pub const REQUEST_ID: &str = "req-1";
 
 /// Runs a server on a thread of its own, as on another machine: a crowd of checks doesn't take its time. One thread for
-/// all, so that a server hears of a session's end before it hears of the next session.
+/// all, whose tasks run in the order of their events: a server hears of a session's end before it hears of the next
+/// session. (A runtime of several threads runs the last task first, even if it has only one thread.)
 pub fn elsewhere(server: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-    static SERVERS: LazyLock<Runtime> = LazyLock::new(|| {
-        Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+    static SERVERS: LazyLock<Handle> = LazyLock::new(|| {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let handle = runtime.handle().clone();
+        std::thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
+        handle
     });
     SERVERS.spawn(server)
 }
@@ -76,6 +80,8 @@ async fn accept<F>(
         // Replies to a flight are written one by one here, whereas real servers send them
         // together.
         stream.set_nodelay(true).unwrap();
+        // The ends of earlier sessions are read first, even if they came after this was woken.
+        tokio::task::yield_now().await;
         tokio::spawn(serve(stream, number));
     }
 }
