@@ -100,6 +100,20 @@ export class Reader {
     await this.button(name).click();
   }
 
+  /** Presses a copy button; the text that it copied. It says so for two seconds, when a busy machine may not look. */
+  async copies(button) {
+    const said = await button.evaluateHandle((button) => {
+      const said = {};
+      const observer = new MutationObserver(() => (said.first ??= button.innerText));
+      observer.observe(button, { subtree: true, childList: true, characterData: true });
+      return said;
+    });
+    await button.click();
+    const first = await this.page.waitForFunction((said) => said.first, said);
+    assert.equal(await first.jsonValue(), "Copied");
+    return this.page.evaluate(() => navigator.clipboard.readText());
+  }
+
   async follow(name) {
     await this.page.getByRole("link", { name, exact: true }).first().click();
   }

@@ -93,11 +93,8 @@ export function suite(world) {
         assert.match(stdout, /status\W+false/i, language);
       }
       assert.ok(!(await reader.page.locator("main").innerText()).includes(account.apiKey));
-      await section.getByRole("button", { name: "Copy: Example" }).click();
-      assert.ok(
-        (await reader.page.evaluate(() => navigator.clipboard.readText())).includes(account.apiKey),
-        "copied with the key",
-      );
+      const copied = await reader.copies(section.getByRole("button", { name: "Copy: Example" }));
+      assert.ok(copied.includes(account.apiKey), "copied with the key");
       await reader.accessible("reference with hidden key");
     },
     { clipboard: true },
@@ -192,8 +189,7 @@ export function suite(world) {
       for (const [language, execute] of Object.entries(await programs())) {
         await reader.page.getByRole("tab", { name: language }).click();
         assert.match(await example.innerText(), /••••/, "masked");
-        await reader.press("Copy: Example");
-        const text = await reader.page.evaluate(() => navigator.clipboard.readText());
+        const text = await reader.copies(reader.button("Copy: Example"));
         const { stdout } = await execute(text);
         assert.match(stdout, /status\W+true/i, language);
       }
@@ -226,11 +222,8 @@ export function suite(world) {
       const sections = headings.slice(headings.lastIndexOf("Quick start"));
       const order = ["Quick start", "Checking", "Guard", "Scans", "Quota", "Basics"];
       assert.deepEqual(sections.slice(0, order.length), order);
-      await quickStart.getByRole("button", { name: "Copy: Example" }).click();
-      const { stdout } = await run("sh", [
-        "-c",
-        await reader.page.evaluate(() => navigator.clipboard.readText()),
-      ]);
+      const command = await reader.copies(quickStart.getByRole("button", { name: "Copy: Example" }));
+      const { stdout } = await run("sh", ["-c", command]);
       const { email, verdict, status } = JSON.parse(stdout);
       const shown = JSON.parse(await quickStart.locator("figure code").innerText());
       assert.deepEqual(

@@ -188,8 +188,7 @@ export function suite(world) {
       const card = reader.page.getByRole("region", { name: "Use it in your code" });
       const shown = await card.getByRole("tabpanel").innerText();
       assert.ok(shown.includes("••••") && !shown.includes(account.apiKey), shown);
-      await card.getByRole("button", { name: "Copy: Example" }).click();
-      const command = await reader.page.evaluate(() => navigator.clipboard.readText());
+      const command = await reader.copies(card.getByRole("button", { name: "Copy: Example" }));
       const { stdout } = await run("sh", ["-c", command]);
       assert.equal(JSON.parse(stdout).status, true);
     },
