@@ -43,15 +43,8 @@ impl HashingTurns {
         while wait > 0 {
             let before = self.permitted_hashes.load(Ordering::Relaxed);
             pause(wait).await;
-            if before == self.permitted_hashes.load(Ordering::Relaxed) {
-                break;
-            }
-            // Other passwords were hashed in the meantime. On a slow machine a hash takes longer
-            // than the interval, and all waiting requests would wake together; each pauses once more.
-            wait = self.every / 2;
-            if clock::now_ms().saturating_sub(started_at) > 2 * PATIENCE_MS {
-                return Err(refused());
-            }
+            let waited = clock::now_ms().saturating_sub(started_at);
+            wait = self.wait_on(before, waited).ok_or_else(refused)?;
         }
         self.permitted_hashes.fetch_add(1, Ordering::Relaxed);
         Ok(Turn::grant())
@@ -67,10 +60,21 @@ impl HashingTurns {
         *next = at.saturating_add(self.every);
         Some(wait)
     }
+
+    /// On a slow machine a hash takes longer than the interval, and all waiting requests would wake together: while
+    /// others are permitted, each pauses once more.
+    fn wait_on(&self, permitted_before: u64, waited_ms: u64) -> Option<u64> {
+        if permitted_before == self.permitted_hashes.load(Ordering::Relaxed) {
+            return Some(0);
+        }
+        (waited_ms <= 2 * PATIENCE_MS).then_some(self.every / 2)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::HashingTurns;
 
     #[test]
@@ -80,6 +84,17 @@ mod tests {
         let expected = (0..60).map(|n| (n <= 50).then_some(n * 200));
         assert_eq!(waits, expected.collect::<Vec<_>>());
         assert_eq!(turns.wait(60_000), Some(0), "an idle isolate has a turn at once");
+    }
+
+    #[test]
+    fn while_others_are_permitted_a_request_pauses_again_for_at_most_twenty_seconds() {
+        let turns = HashingTurns::new(300);
+        assert_eq!(turns.wait_on(0, 20_001), Some(0), "it is alone");
+        turns.permitted_hashes.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(turns.wait_on(0, 200), Some(100));
+        assert_eq!(turns.wait_on(0, 20_000), Some(100));
+        assert_eq!(turns.wait_on(0, 20_001), None);
+        assert_eq!(turns.wait_on(1, 20_001), Some(0), "nobody else was meanwhile");
     }
 
     #[test]
