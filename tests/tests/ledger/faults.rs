@@ -13,13 +13,13 @@ use rcpt_tests::{
     process::turn,
     service::{
         clock::{self, today},
-        shim::Fault,
+        shim::{Fault, Release},
     },
 };
 use serde_json::{Value, json};
 use tokio::{
     task::JoinSet,
-    time::{Instant, sleep},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 
 const NONE: [Value; 0] = [];
@@ -154,21 +154,27 @@ async fn a_database_that_takes_five_seconds_delays_one_check_and_no_other() {
     let edge = edge(&origin).await;
     let account = customer(&edge).await;
     today().await;
-    for (n, statements) in [LEASE, SETTLE].into_iter().enumerate() {
-        let slow = Fault { part: "d1", statements, times: 1, delay_ms: 5_000, ..Fault::default() };
-        edge.fail(&[slow]).await;
-        let started = Instant::now();
+    for (n, statement) in ["insert leases", "delete leases"].into_iter().enumerate() {
+        edge.park(&[statement]).await;
         let first = {
             let (account, address) = (account.clone(), format!("ok-slow-{n}@faults.example"));
             tokio::spawn(async move { account.check(&address).await })
         };
-        // The fault applies to the first check only, so the second check is sent later.
-        sleep(Duration::from_secs(1)).await;
-        let beside = account.check(&format!("ok-beside-{n}@faults.example")).await;
-        assert_eq!(beside.status, 200);
-        assert!(started.elapsed() < SLOW, "{:?}", started.elapsed());
+        let trip = loop {
+            assert!(!first.is_finished(), "{statement}: the first check doesn't wait");
+            if let [parked] = &edge.parked().await[..] {
+                break parked.trip;
+            }
+            sleep(Duration::from_millis(20)).await;
+        };
+        let since = Instant::now();
+        edge.park(&[]).await;
+        let beside = timeout(SLOW, account.check(&format!("ok-beside-{n}@faults.example"))).await;
+        assert_eq!(beside.expect("it doesn't wait for the first check").status, 200);
+        sleep_until(since + SLOW).await;
+        assert!(!first.is_finished(), "{statement}");
+        edge.release(trip, Release::Go).await;
         assert_eq!(first.await.unwrap().status, 200);
-        assert!(started.elapsed() >= SLOW, "{:?}", started.elapsed());
     }
     assert_eq!(charged(&edge, &account).await, 4);
     assert_eq!(edge.leases(&account.email).await, NONE);
