@@ -100,7 +100,10 @@ export class Reader {
     await this.button(name).click();
   }
 
-  /** Presses a copy button; the text that it copied. It says so for two seconds, when a busy machine may not look. */
+  /**
+   * Presses a copy button, and returns the text that it copied. The button says "Copied" for only two seconds, so it's
+   * observed from before.
+   */
   async copies(button) {
     const said = await button.evaluateHandle((button) => {
       const said = {};

@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(turns.wait_on(0, 200), Some(100));
         assert_eq!(turns.wait_on(0, 20_000), Some(100));
         assert_eq!(turns.wait_on(0, 20_001), None);
-        assert_eq!(turns.wait_on(1, 20_001), Some(0), "nobody else was meanwhile");
+        assert_eq!(turns.wait_on(1, 20_001), Some(0), "nobody else was permitted");
     }
 
     #[test]

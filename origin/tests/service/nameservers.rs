@@ -279,7 +279,7 @@ async fn one_customers_dead_domains_take_no_others_check_and_say_nothing_about_t
     let nameservers = nameserver.address.to_string();
     // On a busy machine 1,500 checks that begin at once take some seconds before they ask.
     let budget = ("RCPT_BUDGET_MS", "60000");
-    // Until then, the others ask more than twenty times even there.
+    // On a busy machine most of the first seconds goes into the crowd's start.
     let timeout = ("RCPT_DNS_TIMEOUT_MS", "12000");
     let state = state(&[("RCPT_NAMESERVERS", &nameservers), timeout, budget]);
     tokio::spawn(state.prober.dns().root().watch());
@@ -304,7 +304,8 @@ async fn one_customers_dead_domains_take_no_others_check_and_say_nothing_about_t
         while dead.try_join_next().is_some() {}
         sleep(Duration::from_millis(20)).await;
     }
-    assert!(checks > 20, "{checks}");
+    println!("{checks} checks of another customer");
+    assert!(checks > 60, "{checks}");
     let (status, _) = told(&origin, "/ready").await;
     let (_, metrics) = told(&origin, "/metrics").await;
     assert_eq!(status, StatusCode::OK);

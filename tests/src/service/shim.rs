@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::{task::JoinHandle, time::sleep};
 
 use super::Edge;
 
@@ -78,6 +79,18 @@ impl Edge {
     pub async fn parked(&self) -> Vec<Parked> {
         let counts = self.shim(&json!({})).await;
         serde_json::from_value(counts["parked"].clone()).expect("the parked trips")
+    }
+
+    /// Waits until a round trip of `task` is parked; returns its number. Panics if the task ends first.
+    pub async fn parked_by<T>(&self, task: &JoinHandle<T>) -> u64 {
+        loop {
+            let is_over = task.is_finished();
+            if let Some(parked) = self.parked().await.pop() {
+                return parked.trip;
+            }
+            assert!(!is_over, "the task has ended, and none of its round trips was parked");
+            sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Lets a parked round trip go on.

@@ -387,14 +387,7 @@ async fn a_step_that_comes_after_a_reset_and_another_run_leaves_no_second_addres
     edge.wait_for_reset_mails().await;
     edge.park(&["insert directory"]).await;
     let held = tokio::spawn(edge.scheduled());
-    let trip = loop {
-        let is_over = held.is_finished();
-        if let Some(parked) = edge.parked().await.pop() {
-            break parked.trip;
-        }
-        assert!(!is_over, "the run asks the directory");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    };
+    let trip = edge.parked_by(&held).await;
     assert_eq!(account.anonymous.reset_password(&reset, NEW).await.status, 200);
     edge.run_scheduled().await;
     edge.release(trip, Release::Go).await;

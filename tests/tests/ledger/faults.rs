@@ -19,7 +19,7 @@ use rcpt_tests::{
 use serde_json::{Value, json};
 use tokio::{
     task::JoinSet,
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until, timeout_at},
 };
 
 const NONE: [Value; 0] = [];
@@ -160,18 +160,14 @@ async fn a_database_that_takes_five_seconds_delays_one_check_and_no_other() {
             let (account, address) = (account.clone(), format!("ok-slow-{n}@faults.example"));
             tokio::spawn(async move { account.check(&address).await })
         };
-        let trip = loop {
-            assert!(!first.is_finished(), "{statement}: the first check doesn't wait");
-            if let [parked] = &edge.parked().await[..] {
-                break parked.trip;
-            }
-            sleep(Duration::from_millis(20)).await;
-        };
-        let since = Instant::now();
+        let trip = edge.parked_by(&first).await;
+        let end = Instant::now() + SLOW;
         edge.park(&[]).await;
-        let beside = timeout(SLOW, account.check(&format!("ok-beside-{n}@faults.example"))).await;
-        assert_eq!(beside.expect("it doesn't wait for the first check").status, 200);
-        sleep_until(since + SLOW).await;
+        let address = format!("ok-beside-{n}@faults.example");
+        let beside = account.check(&address);
+        let beside = timeout_at(end, beside).await.expect("it doesn't wait for the first check");
+        assert_eq!(beside.status, 200);
+        sleep_until(end).await;
         assert!(!first.is_finished(), "{statement}");
         edge.release(trip, Release::Go).await;
         assert_eq!(first.await.unwrap().status, 200);
